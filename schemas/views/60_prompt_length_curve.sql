@@ -1,0 +1,58 @@
+CREATE VIEW prompt_length_curve AS
+WITH point AS (
+    SELECT
+        run_id,
+        input_tokens / 1000.0 AS thousand_tokens,
+        CASE WHEN ttft_s IS NOT NULL THEN 'server' ELSE 'client' END AS measured_at,
+        coalesce(ttft_s, client_ttft_s) AS ttft_s
+    FROM request
+    WHERE input_tokens IS NOT NULL AND coalesce(ttft_s, client_ttft_s) IS NOT NULL
+),
+
+-- One curve from one kind of clock: the server's where any request has it.
+chosen AS (
+    SELECT *
+    FROM point
+    QUALIFY measured_at = max(measured_at) OVER (PARTITION BY run_id)
+),
+
+fitted AS (
+    SELECT
+        run_id,
+        any_value(measured_at) AS measured_at,
+        count(*) AS sample_count,
+        regr_slope(ttft_s, thousand_tokens) AS slope_s_per_1k_tokens,
+        regr_intercept(ttft_s, thousand_tokens) AS intercept_s,
+        regr_r2(ttft_s, thousand_tokens) AS r2,
+        regr_sxx(ttft_s, thousand_tokens) AS spread,
+        regr_syy(ttft_s, thousand_tokens) AS total_square
+    FROM chosen
+    GROUP BY run_id
+)
+
+SELECT
+    run_id,
+    slope_s_per_1k_tokens,
+    CASE
+        WHEN sample_count > 2 AND spread > 0
+            THEN slope_s_per_1k_tokens - 1.96 * sqrt(greatest(total_square * (1 - r2), 0) / (sample_count - 2) / spread)
+    END AS slope_low_s,
+    CASE
+        WHEN sample_count > 2 AND spread > 0
+            THEN slope_s_per_1k_tokens + 1.96 * sqrt(greatest(total_square * (1 - r2), 0) / (sample_count - 2) / spread)
+    END AS slope_high_s,
+    intercept_s,
+    r2,
+    sample_count,
+    measured_at
+FROM fitted;
+
+COMMENT ON VIEW prompt_length_curve IS 'One row per run: the straight line of TTFT over prompt length, by least squares.';
+COMMENT ON COLUMN prompt_length_curve.run_id IS 'Run.';
+COMMENT ON COLUMN prompt_length_curve.slope_s_per_1k_tokens IS 'Seconds of TTFT per 1000 prompt tokens; NULL where all prompts are of one length.';
+COMMENT ON COLUMN prompt_length_curve.slope_low_s IS 'Lower end of its 95 % interval (normal errors assumed; a queue in TTFT breaks that).';
+COMMENT ON COLUMN prompt_length_curve.slope_high_s IS 'Upper end of its 95 % interval.';
+COMMENT ON COLUMN prompt_length_curve.intercept_s IS 'TTFT of an empty prompt, seconds.';
+COMMENT ON COLUMN prompt_length_curve.r2 IS 'Share of TTFT''s variance that prompt length explains, 0 to 1.';
+COMMENT ON COLUMN prompt_length_curve.sample_count IS 'Requests behind it.';
+COMMENT ON COLUMN prompt_length_curve.measured_at IS 'server or client: whose TTFT it is.';

@@ -1,0 +1,138 @@
+"""`nvidia-smi dmon`: what the samples and a few small texts must give, counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
+from tracelens.formats.nvidia_dmon import FORMAT
+
+FOLDER = Path(__file__).parents[2] / "sample_logs" / "nvidia_dmon"
+
+
+def frame(text: str) -> pl.DataFrame:
+    lines = text.removesuffix("\n").split("\n")
+    return pl.DataFrame(
+        {"line_no": range(1, len(lines) + 1), "text": lines}, schema={"line_no": pl.Int64, "text": pl.String}
+    )
+
+
+def claim(text: str) -> Claim:
+    found = FORMAT.sniff(Head(tuple(frame(text)["text"]), complete=True))
+    assert found is not None
+    return found
+
+
+def parsed(text: str) -> Parsed:
+    return FORMAT.parse(Chunk(frame(text), claim(text)))
+
+
+def sample(name: str) -> str:
+    return (FOLDER / name).read_bytes().decode()
+
+
+def rows(result: Parsed) -> list[dict[str, object]]:
+    return result.tables["gpu_sample"].to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("name", "clock", "variant"),
+    [
+        ("dmon_DT_pucvmet_2gpu.log", Clock.LOCAL, "dmon -o DT, pucvmet"),
+        ("dmon_T_p_gpm.log", Clock.DAYLESS, "dmon -o T, p, gpm"),
+        ("dmon_default_r590.log", Clock.NONE, "dmon, no time, puc"),
+        ("dmon_D_only.log", Clock.NONE, "dmon -o D, puc"),
+        ("dmon_epoch_prefix.log", Clock.UTC, "dmon, ut, epoch prefix"),
+        ("dmon_ts_prefix.log", Clock.YEARLESS, "dmon, puc, ts prefix"),
+        ("dmon_hms_tab_prefix.log", Clock.DAYLESS, "dmon -o T, puc, clock prefix"),
+        ("dmon_csv.csv", Clock.NONE, "dmon, no time, puc, csv"),
+        ("dmon_DT_mutc_order.log", Clock.LOCAL, "dmon -o DT, mutc"),
+        ("dmon_T_pumct_header_change.log", Clock.DAYLESS, "dmon -o T, pumct, 2 headings"),
+    ],
+)
+def test_claim_tells_the_clock_and_the_groups(name: str, clock: Clock, variant: str) -> None:
+    own = claim(sample(name))
+    assert (own.clock, own.variant) == (clock, variant)
+
+
+def test_a_block_without_time_has_no_stamps() -> None:
+    found = rows(parsed(sample("dmon_T_pumct_header_change.log")))
+    assert [row["sample_ts"] is None for row in found] == [False, False, True, True]
+    assert [row["memory_used_bytes"] for row in found] == [14102 * 1048576, 14102 * 1048576, None, None]
+
+
+def test_a_day_without_a_time_is_kept_beside_the_sample() -> None:
+    found = rows(parsed(sample("dmon_D_only.log")))
+    assert {row["sample_ts"] for row in found} == {None}
+    assert json.loads(str(found[0]["other"])) == {"Date": 20260519, "jpg": 0, "ofa": 0}
+
+
+def test_errors_between_rows_are_events_after_the_last_row() -> None:
+    events = parsed(sample("dmon_gpu_lost.log")).tables["log_event"]
+    assert events["line_no"].to_list() == [6, 7, 9]
+    assert [when.second for when in events["event_ts"]] == [17, 17, 18]
+    assert set(events["kind"]) == {"gpu"}
+    assert set(events["level"]) == {"ERROR"}
+
+
+def test_shell_lines_are_passed_over_and_a_warning_is_an_event() -> None:
+    result = parsed(sample("dmon_interleaved_shell.log"))
+    assert result.issues.height == 0
+    assert result.understood == 13
+    assert result.tables["log_event"].select("line_no", "level").rows() == [(6, "WARNING")]
+
+
+def test_every_unit_is_turned_into_the_tables() -> None:
+    row = rows(parsed(sample("dmon_DT_pucvmet_2gpu.log")))[0]
+    assert row["memory_used_bytes"] == 75_612_815_360  # 72110 MiB
+    assert row["pcie_rx_bps"] == 412_000_000.0
+    assert (row["sm_ratio"], row["mem_ratio"], row["power_violation_ratio"]) == (1.0, 0.41, 0.38)
+    assert row["thermal_violation"] is False
+    assert row["error_s"] == 1.0
+
+
+def test_a_heading_that_does_not_fit_gives_no_numbers() -> None:
+    result = parsed(sample("dmon_epoch_wrong_header.csv"))
+    assert rows(result) == []
+    assert result.issues["reason"].to_list() == ["cells differ from heading"] * 2
+
+
+HEADING = "#Time         gpu     sm    mem \n#HH:MM:SS     Idx      %      % \n"
+
+
+@pytest.mark.parametrize(
+    ("tail", "reason"),
+    [
+        (" 10:00:02       0     97     1", "row cut in its last cell"),
+        (" 10:00:02       0     9", "cells differ from heading"),
+        (" 10:00:02       0     97", "cells differ from heading"),
+        (" 10:0", "cells differ from heading"),
+        (" 10:77:02       0     97     12 ", "stamp cannot be read"),
+        (" 10:00:02       x     97     12 ", "no GPU index"),
+        ("Segmentation fault", "not a line of dmon"),
+    ],
+)
+def test_a_row_that_cannot_be_trusted_is_an_issue(tail: str, reason: str) -> None:
+    result = parsed(HEADING + " 10:00:01       0     97     12 \n" * 3 + tail)
+    assert result.tables["gpu_sample"].height == 3
+    assert result.issues.rows() == [(6, reason, tail)]
+
+
+def test_a_left_aligned_table_is_not_taken_for_cut() -> None:
+    text = "#Time      gpu  mclk  pclk\n10:00:01   0    2619  345\n10:00:02   0    2619  1980\n"
+    assert [row["sm_clock_mhz"] for row in rows(parsed(text))] == [345.0, 1980.0]
+
+
+def test_rows_above_any_heading_are_issues() -> None:
+    result = FORMAT.parse(Chunk(frame("    0    612     58\n"), Claim("", Clock.NONE)))
+    assert result.issues["reason"].to_list() == ["no heading above"]
+
+
+def test_nan_and_sentinels_are_no_values() -> None:
+    text = "# gpu    pwr     sm \n    0    nan    inf \n    0 9223372036854775794     12 \n"
+    found = rows(parsed(text))
+    assert [(row["power_w"], row["sm_ratio"]) for row in found] == [(None, None), (None, 0.12)]

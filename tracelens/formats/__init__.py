@@ -1,0 +1,50 @@
+"""The formats that tracelens reads, and how a file finds its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracelens.errors import UnknownFormat
+from tracelens.formats import (
+    client_stream,
+    dcgmi_dmon,
+    nvidia_dmon,
+    nvidia_query,
+    nvidia_smi_table,
+    otlp_spans,
+    request_log,
+    sglang_log,
+    tgi_log,
+    vllm_bench,
+    vllm_log,
+)
+from tracelens.formats.base import Claim, Format, Head
+
+FORMATS: Final[tuple[Format, ...]] = (
+    vllm_log.FORMAT,
+    sglang_log.FORMAT,
+    tgi_log.FORMAT,
+    otlp_spans.FORMAT,
+    request_log.FORMAT,
+    client_stream.FORMAT,
+    vllm_bench.FORMAT,
+    nvidia_dmon.FORMAT,
+    nvidia_query.FORMAT,
+    nvidia_smi_table.FORMAT,
+    dcgmi_dmon.FORMAT,
+)
+"""Every format.  Each sample in sample_logs/ is claimed by exactly one, so the order does not matter."""
+
+
+def named(name: str) -> Format:
+    """The format of that name; raises `UnknownFormat`."""
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise UnknownFormat(f"no format is called {name!r}", hint="tracelens formats lists them")
+
+
+def claims(head: Head) -> list[tuple[Format, Claim]]:
+    """Every format that claims a file, with its claim: none for a foreign file, one for a known one."""
+    found = ((known, known.sniff(head)) for known in FORMATS)
+    return [(known, claim) for known, claim in found if claim is not None]

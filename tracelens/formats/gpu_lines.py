@@ -1,0 +1,248 @@
+"""What stands around the rows of GPU tools: stamps put before each line, error sentences, shell transcripts.
+
+dmon and dcgmi have no subsecond time of their own, so people put one before each line with a shell loop, with
+``ts`` of moreutils, or through a container's log.  The tools' error sentences and the shell's prompts are
+between the rows where a terminal was copied or stderr went to the same file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from tracelens.formats.base import PLACEHOLDER_YEAR, Clock, Parsed, issues_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+PREFIXES: Final[Mapping[str, str]] = {
+    "epoch": r"^(\d{10}(?:\.\d{1,9})?|\d{13})[,\s]",
+    "zoned": r"^\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]?[,\s]",
+    "dated": r"^\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\]?[,\s]",
+    "ts": r"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)[,\s]",
+    "clock": r"^(\d\d:\d\d:\d\d(?:\.\d{1,9})?)[,\s]",
+}
+"""Stamps that others put before a line, with the one separator behind them."""
+
+PREFIX_CLOCKS: Final[Mapping[str, Clock]] = {
+    "epoch": Clock.UTC,
+    "zoned": Clock.UTC,
+    "dated": Clock.LOCAL,
+    "ts": Clock.YEARLESS,
+    "clock": Clock.DAYLESS,
+}
+
+_PREFIX_PATTERNS: Final = {kind: re.compile(pattern) for kind, pattern in PREFIXES.items()}
+_PLACEHOLDER_DAY: Final = f"{PLACEHOLDER_YEAR}-01-01 "
+_MILLIS_DIGITS: Final = 13
+
+ERRORS: Final = (
+    "Unable to determine the device handle",
+    "GPU is lost",
+    "fallen off the bus",
+    "GPU requires reset",
+    "No devices were found",
+    "infoROM is corrupted",
+    "Not supported on the device",
+    "Failed to process command line",
+    "NVIDIA-SMI has failed",
+    "Failed to initialize NVML",
+    "Driver/library version mismatch",
+    "Unable to load the NVML library",
+    "NVRM: Xid",
+    "Error setting watches",
+    "Error: Unable to connect to host engine",
+    "unable to establish a connection to the specified host",
+    "Host engine is not running",
+    "is not currently loaded",
+)
+"""Sentences of nvidia-smi, dcgmi and the driver that say why there is no reading, or that a GPU went away."""
+
+COMMANDS: Final = (
+    "nvidia-smi dmon",
+    "nvidia-smi --query",
+    "nvidia-smi -q",
+    "dcgmi dmon",
+    "nvidia-smi -i",
+    "nvidia-smi -l",
+)
+"""Command lines, in a transcript with or without a prompt."""
+
+PROMPT: Final = (
+    r"^(?:\^[A-Z])?\s*(?:\([\w.-]+\)\s*)?"
+    r"(?:\[?[\w.-]+@[\w.-]+[^$#>%]{0,200}[$#>%](?:\s|$)|[$>%](?:\s|$)|(?:ba|z)?sh-[\d.]+[$#](?:\s|$))|^\^[A-Z]\s*$"
+)
+"""A shell's prompt, or a key that a terminal echoed (``^C``)."""
+
+_ERROR_PATTERN: Final = re.compile("|".join(map(re.escape, ERRORS)))
+_NOISE_PATTERN: Final = re.compile("|".join([PROMPT, *map(re.escape, COMMANDS)]))
+
+
+def split_prefix(line: str) -> tuple[str | None, str]:
+    """Find the kind of stamp before a line, if any, and the line without it."""
+    for kind, pattern in _PREFIX_PATTERNS.items():
+        found = pattern.match(line)
+        if found:
+            return kind, line[found.end() :]
+    return None, line
+
+
+def without_prefix(line: str, kind: str | None) -> str:
+    """Take a stamp of that kind off a line."""
+    return _PREFIX_PATTERNS[kind].sub("", line, count=1) if kind in _PREFIX_PATTERNS else line
+
+
+def last_heading(
+    text: str, previous: str | None, marks: tuple[str, ...], read: Callable[[str], str | None]
+) -> str | None:
+    """Find the heading that a chunk leaves in force, from its end.
+
+    A heading holds one of `marks`; `read` returns it without what stands around it, or None for another line.
+    """
+    end = len(text)
+    while (at := max(text.rfind(mark, 0, end) for mark in marks)) >= 0:
+        start = text.rfind("\n", 0, at) + 1
+        stop = text.find("\n", at)
+        found = read(text[start : stop if stop >= 0 else len(text)].rstrip("\r"))
+        if found:
+            return found
+        end = start
+    return previous
+
+
+def with_heading(
+    lines: pl.DataFrame, carried: str | None, marks: tuple[str, ...], read: Callable[[str], str | None]
+) -> pl.DataFrame:
+    """Add ``heading``, the one in force (NULL where there is none yet), and ``is_heading``."""
+    text = pl.col("text").str.strip_chars_end("\r\n")
+    some = lines.filter(text.str.contains_any(list(marks))).select("line_no", text)
+    own = pl.Series("own", [read(each) for each in some["text"]], pl.String)
+    found = lines.join(some.select("line_no", own), on="line_no", how="left", maintain_order="left")
+    in_force = pl.col("own").forward_fill().fill_null(pl.lit(carried, pl.String))
+    return found.with_columns(heading=in_force, is_heading=pl.col("own").is_not_null()).drop("own")
+
+
+def is_error(line: str) -> bool:
+    """Say whether a line holds one of the tools' error sentences."""
+    return bool(_ERROR_PATTERN.search(line))
+
+
+def is_noise(line: str) -> bool:
+    """Say whether a line is a shell's prompt, a command line or an echoed key."""
+    return bool(_NOISE_PATTERN.search(line))
+
+
+def split(lines: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+    """Add ``rest`` (the line without its stamp), ``outside`` (that stamp as text) to ``line_no, text``."""
+    text = pl.col("text").str.strip_chars_end("\r\n")
+    if kind is None or kind not in PREFIXES:
+        return lines.with_columns(rest=text, outside=pl.lit(None, pl.String))
+    pattern = PREFIXES[kind]
+    return lines.with_columns(rest=text.str.replace(pattern, ""), outside=text.str.extract(pattern, 1))
+
+
+def _epoch(text: pl.Expr) -> pl.Expr:
+    per_unit = pl.when(text.str.len_chars() == _MILLIS_DIGITS).then(1e3).otherwise(1e6)
+    whole = ~text.str.contains(".", literal=True)
+    micros = text.cast(pl.Float64, strict=False) * pl.when(whole).then(per_unit).otherwise(1e6)
+    return micros.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us"))
+
+
+def _zoned(text: pl.Expr) -> pl.Expr:
+    plain = (
+        text.str.replace(" ", "T", literal=True)
+        .str.replace(",", ".", literal=True)
+        .str.replace(r"Z$", "+00:00")
+    )
+    stamp = plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", strict=False, time_unit="us")
+    return stamp.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+
+
+def instant(text: pl.Expr, pattern: str) -> pl.Expr:
+    """Read a stamp without a zone; NULL where there is no such day or time."""
+    return text.str.to_datetime(pattern, strict=False, time_unit="us")
+
+
+def time_of_day(text: pl.Expr) -> pl.Expr:
+    """Put ``HH:MM:SS``, with or without a fraction, on the first day of the placeholder year."""
+    return instant(pl.lit(_PLACEHOLDER_DAY) + text, "%Y-%m-%d %H:%M:%S%.f")
+
+
+def outside_stamp(kind: str | None) -> pl.Expr:
+    """Read the stamp that stands before the line (column ``outside``)."""
+    text = pl.col("outside")
+    if kind == "epoch":
+        return _epoch(text)
+    if kind == "zoned":
+        return _zoned(text)
+    if kind == "dated":
+        plain = text.str.replace("T", " ", literal=True).str.replace(",", ".", literal=True)
+        return instant(plain, "%Y-%m-%d %H:%M:%S%.f")
+    if kind == "ts":
+        return instant(pl.lit(f"{PLACEHOLDER_YEAR} ") + text.str.replace(r" +", " "), "%Y %b %d %H:%M:%S%.f")
+    if kind == "clock":
+        return time_of_day(text)
+    return pl.lit(None, pl.Datetime("us"))
+
+
+def resolution(text: pl.Expr) -> pl.Expr:
+    """Count the seconds that the last digit of a stamp stands for: 1 without a fraction, 0.001 with three digits."""
+    digits = text.str.extract(r"[.,](\d+)", 1).str.len_chars().cast(pl.Int32).clip(0, 6).fill_null(0)
+    millis = text.str.contains(r"^\d{13}$")
+    return pl.when(millis).then(0.001).otherwise(pl.lit(10.0).pow(-digits.cast(pl.Float64)))
+
+
+def events(lines: pl.DataFrame) -> pl.DataFrame:
+    """Turn error sentences (``line_no, rest, event_ts, error_s``) into rows of `log_event`."""
+    warning = pl.col("rest").str.strip_chars_start().str.starts_with("WARNING")
+    return lines.select(
+        "line_no",
+        last_line_no=pl.col("line_no"),
+        event_ts=pl.col("event_ts"),
+        error_s=pl.col("error_s"),
+        level=pl.when(warning).then(pl.lit("WARNING")).otherwise(pl.lit("ERROR")),
+        kind=pl.lit("gpu"),
+        message=pl.col("rest").str.strip_chars().str.slice(0, 8192),
+    )
+
+
+def finish(lines: pl.DataFrame, samples: pl.DataFrame) -> Parsed:
+    """Put a chunk's result together.
+
+    `lines` has ``line_no, text, rest, reason, is_event, event_ts, error_s, stamp``: an issue where ``reason``
+    is set.  ``event_ts`` is the stamp of the line or of the last one before it.
+    """
+    issues = issues_of(lines.filter(pl.col("reason").is_not_null()), pl.col("reason"))
+    stamps = lines.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp")
+    tables = {"gpu_sample": samples, "log_event": events(lines.filter("is_event"))}
+    return Parsed(tables, issues, lines.height - issues.height, stamps)
+
+
+def sort_out(lines: pl.DataFrame, understood: pl.Expr, reason: pl.Expr) -> pl.DataFrame:
+    """Add ``is_event`` and ``reason`` to ``line_no, rest``.
+
+    Rows of the tool are `understood` already.  Of the rest, error sentences are events, prompts, commands and
+    blank lines are passed over, and all else is an issue with `reason`.
+    """
+    rest = pl.col("rest")
+    is_event = rest.str.contains_any(list(ERRORS))
+    passed = (
+        is_event
+        | rest.str.contains_any(list(COMMANDS))
+        | rest.str.contains(PROMPT)
+        | (rest.str.strip_chars() == "")
+    )
+    left = lines.filter(~understood).select(
+        "line_no", is_event=is_event, reason=pl.when(~passed).then(reason)
+    )
+    return lines.join(left, on="line_no", how="left", maintain_order="left").with_columns(
+        pl.col("is_event").fill_null(value=False)
+    )
+
+
+def share(lines: Iterable[bool]) -> float:
+    """Find the share of lines for which something holds; 0 for no line."""
+    found = list(lines)
+    return sum(found) / len(found) if found else 0.0

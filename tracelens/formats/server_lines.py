@@ -1,0 +1,128 @@
+"""Lines that servers write around their log records: HTTP access lines, tracebacks, progress bars, C++ log lines.
+
+Shared by every server log, whatever the engine.  Each line is judged alone, so that the place where a chunk is cut
+cannot change the verdict; loading joins the lines of one traceback.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from tracelens.formats.base import PLACEHOLDER_YEAR
+from tracelens.formats.framing import LEVELS, PREFIX
+from tracelens.formats.vllm_lines import EVENT_FORMS
+
+UVICORN: Final = (
+    rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S+) - \"(?P<method>[A-Z]+) (?P<path>\S+) "
+    r"HTTP/[\d.]+\" (?P<status>\d{3})(?: [A-Za-z' -]*)?$"
+)
+_UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
+_TRACEBACK: Final = (
+    r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
+    r"During handling of the above exception|The above exception was the direct cause|"
+    r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
+)
+_PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
+_GLOG: Final = r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
+_PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
+_LETTER_LEVEL: Final = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "CRITICAL"}
+
+
+def kind_of_event(message: pl.Expr, level: pl.Expr) -> pl.Expr:
+    """Kind of a `log_event`; NULL for a message that is none."""
+    kind: pl.Expr = pl.when(level.is_in(["ERROR", "CRITICAL"])).then(pl.lit("error")).when(level == "WARNING").then(pl.lit("warning"))
+    for form in reversed(EVENT_FORMS):
+        kind = pl.when(message.str.contains(form.contains, literal=True)).then(pl.lit(form.kind)).otherwise(kind)
+    return kind
+
+
+def log_events(frame: pl.DataFrame) -> pl.DataFrame:
+    """``line_no, stamp, level, process, origin, message`` as rows of `log_event`; lines that are no event drop out."""
+    kinds = frame.with_columns(kind=kind_of_event(pl.col("message"), pl.col("level"))).drop_nulls("kind")
+    return kinds.select(
+        "line_no",
+        "level",
+        "kind",
+        "process",
+        "origin",
+        last_line_no="line_no",
+        event_ts=pl.col("stamp"),
+        error_s=pl.when(pl.col("stamp").is_not_null()).then(1.0),
+        message=pl.col("message").str.slice(0, 2048),
+    )
+
+
+def access_lines(frame: pl.DataFrame) -> pl.DataFrame:
+    """``line_no, text, after`` of lines with " HTTP/" as rows of `access_line`; NULL ``status`` where it is none."""
+    split = frame.with_columns(pl.col("text").str.extract_groups(UVICORN).struct.unnest())
+    return split.select(
+        "line_no",
+        "client_addr",
+        "method",
+        logged_after_ts=pl.col("after"),
+        process=pl.col("processes").str.extract(r"\(([^()]*?) pid=\d+[^()]*\) ?$"),
+        path=pl.col("path").str.replace(r"\?.*$", ""),
+        status=pl.col("status").cast(pl.Int32, strict=False),
+    )
+
+
+def headless(frame: pl.DataFrame) -> pl.DataFrame:
+    """Judge lines without a log header (``line_no, text``): adds ``verdict``, ``level``, ``message``, ``stamp``, ``origin``.
+
+    Verdicts: blank, progress, note (uvicorn's own lines), traceback, glog (C++ and torch log lines), python warning,
+    or NULL.
+    """
+    text = pl.col("text")
+    verdict = (
+        pl.when(~text.str.contains(r"\S"))
+        .then(pl.lit("blank"))
+        .when(text.str.contains(_UVICORN_NOTE))
+        .then(pl.lit("note"))
+        .when(text.str.contains(_GLOG))
+        .then(pl.lit("glog"))
+        .when(text.str.contains(_PYTHON_WARNING))
+        .then(pl.lit("python warning"))
+        .when(text.str.contains(_PROGRESS))
+        .then(pl.lit("progress"))
+        .when(text.str.contains(_TRACEBACK))
+        .then(pl.lit("traceback"))
+    )
+    return frame.select("line_no", "text", verdict=verdict)
+
+
+def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
+    """The events among judged lines, ready for `log_event`."""
+    none = pl.lit(None, pl.String)
+    notes = judged.filter(pl.col("verdict") == "note").select(
+        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=pl.col("text").str.extract(_UVICORN_NOTE, 1),
+        process=none, origin=none, message=pl.col("text").str.extract(_UVICORN_NOTE, 2),
+    )
+    glog = judged.filter(pl.col("verdict") == "glog").select(
+        "line_no", stamp=_glog_stamp(), level=pl.col("text").str.extract(_GLOG, 1).replace_strict(_LETTER_LEVEL, default=None),
+        process=none, origin=pl.col("text").str.extract(_GLOG, 5), message=pl.col("text").str.extract(_GLOG, 6),
+    )
+    warned = judged.filter(pl.col("verdict") == "python warning").select(
+        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=pl.lit("WARNING"),
+        process=none, origin=pl.col("text").str.extract(r"^(\S+\.py:\d+): "), message=pl.col("text").str.extract(_PYTHON_WARNING),
+    )
+    traces = judged.filter(pl.col("verdict") == "traceback").select(
+        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none, message="text"
+    )
+    events = log_events(pl.concat([notes, glog, warned]))
+    return pl.concat([events, _trace_rows(traces)]) if traces.height else events
+
+
+def _glog_stamp() -> pl.Expr:
+    parts = [pl.col("text").str.extract(_GLOG, n) for n in (2, 3, 4)]
+    text = pl.concat_str([pl.lit(f"{PLACEHOLDER_YEAR}-"), parts[0], pl.lit("-"), parts[1], pl.lit(" "), parts[2]])
+    return text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
+
+
+def _trace_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    kind = kind_of_event(pl.col("message"), pl.lit(None, pl.String)).fill_null("traceback")
+    return frame.select(
+        "line_no", "level", kind.alias("kind"), "process", "origin", last_line_no="line_no",
+        event_ts=pl.col("stamp"), error_s=pl.lit(None, pl.Float64), message=pl.col("message").str.slice(0, 2048),
+    )

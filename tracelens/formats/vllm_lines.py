@@ -1,0 +1,91 @@
+"""The messages of a vLLM server log that become facts: one table, one row per form.
+
+`starts` is the literal that a message begins with; it is looked for first, since a literal costs next to nothing.
+`versions` says which releases write the form; `sample` is a real message of it, and the table in docs/formats.md is
+made from these rows.  Adding a form is adding a row (and, for a new kind of fact, a function in `vllm_facts`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """One form of message and the kind of fact it carries."""
+
+    kind: str
+    starts: str
+    versions: str
+    sample: str
+    contains: str = ""
+    """A second literal that must stand in the message."""
+
+
+LINE_FORMS: Final[tuple[LineForm, ...]] = (
+    LineForm("received", "Received request ", "all", "Received request chatcmpl-1: params: SamplingParams(n=1), lora_request: None."),
+    LineForm("added", "Added request ", "V0 0.5.3+, V1 0.6.6+", "Added request chatcmpl-1-1c9be07a."),
+    LineForm("finished", "Finished request ", "V0 without the MQ engine", "Finished request chatcmpl-1."),
+    LineForm("aborted", "Aborted request", "all", "Aborted request(s) chatcmpl-1-1c9be07a,chatcmpl-2-0a8ce9c6."),
+    LineForm("generated", "Generated response ", "0.10.1+", "Generated response chatcmpl-1 (streaming complete): output: 'x', output_token_ids: None, finish_reason: length"),
+    LineForm("body", "Request ", "0.31+", "Request 1 JSON body: {}", contains=" JSON body: "),
+    LineForm("details", "Request ", "0.11.1+ at DEBUG", "Request chatcmpl-1 details: prompt: 'x', prompt_token_ids: None, prompt_embeds shape: None.", contains=" details: "),
+    LineForm("ended", "Request ", "V1", "Request chatcmpl-1 failed (bad request): too long."),
+    LineForm("preempted", "Sequence group ", "V0 0.4.3 to 0.10.2, every 50th", "Sequence group cmpl-1-0 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. This can affect the end-to-end performance. total_num_cumulative_preemption=1", contains=" is preempted by "),
+    LineForm("stats", "Engine ", "V1 0.8.3+", "Engine 000: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, Prefix cache hit rate: 0.0%", contains="Avg prompt "),
+    LineForm("stats", "Avg prompt ", "V0, V1 up to 0.8.2, Rust front end", "Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 0.1%, CPU KV cache usage: 0.0%."),
+    LineForm("stats", "Throughput: ", "0.1", "Throughput: 16.1 tokens/s, Running: 1 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 0.1%, CPU KV cache usage: 0.0%", contains="Running: "),
+    LineForm("stats", "", "0.11.1+ with --aggregate-engine-logging", "2 Engines Aggregated: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%", contains=" Engines Aggregated: "),
+    LineForm("step", "Iteration(", "0.14 to 0.25", "Iteration(7): 2 context requests, 4096 context tokens, 118 generation requests, 118 generation tokens, iteration elapsed time: 212.08 ms"),
+    LineForm("step", "Engine ", "0.26+", "Engine 000: Iteration(7): 2 context requests, 4096 context tokens, 1 generation requests, 1 generation tokens, iteration elapsed time: 187.32 ms, GPU KV cache usage: 71.4%", contains=": Iteration("),
+    LineForm("companion", "SpecDecoding metrics: ", "V1 0.8.3+", "SpecDecoding metrics: Mean acceptance length: 2.75, Accepted: 10 tokens, Drafted: 20 tokens"),
+    LineForm("companion", "Speculative metrics: ", "V0 0.4.1 to 0.9.2", "Speculative metrics: Draft acceptance rate: 0.613, System efficiency: 0.541"),
+    LineForm("companion", "KV Transfer metrics: ", "0.11+", "KV Transfer metrics: Num successful transfers=3, Avg xfer time (ms)=1.5"),
+    LineForm("companion", "EC Transfer metrics: ", "0.31+", "EC Transfer metrics: Num transfers=3"),
+    LineForm("companion", "DiffusionDecoding metrics: ", "0.24+", "DiffusionDecoding metrics: Committed token throughput: 10.0 tokens/s"),
+    LineForm("companion", "Prefix cache hit rate: GPU: ", "V0 0.5.5 to 0.10.2", "Prefix cache hit rate: GPU: 41.27%, CPU: 0.00%"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventForm:
+    """A message that is an event of the server's life; found by a literal anywhere in it, first row wins."""
+
+    kind: str
+    contains: str
+    versions: str = "all"
+
+
+EVENT_FORMS: Final[tuple[EventForm, ...]] = (
+    EventForm("dead", "EngineCore encountered a fatal error", "V1"),
+    EventForm("dead", "EngineCore encountered an issue", "V1"),
+    EventForm("dead", "EngineDeadError", "V1"),
+    EventForm("dead", "AsyncEngineDeadError", "V0"),
+    EventForm("dead", "died unexpectedly", "V1"),
+    EventForm("dead", "AsyncLLM output_handler failed", "V1"),
+    EventForm("dead", "Engine background task failed", "V0"),
+    EventForm("dead", "Engine iteration timed out", "V0"),
+    EventForm("oom", "OutOfMemoryError"),
+    EventForm("oom", "CUDA out of memory"),
+    EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),
+    EventForm("stall", "No available block found in", "0.6.6"),
+    EventForm("stall", "RPC call to execute_model timed out", "V1"),
+    EventForm("preemption", " is preempted by PreemptionMode", "V0"),
+    EventForm("compile", "JIT compilation during inference", "0.21+"),
+    EventForm("compile", "autotuning during inference", "0.25+"),
+    EventForm("compile", "torch.compile takes", "V1"),
+    EventForm("compile", "Graph capturing finished"),
+    EventForm("notice", "GC took ", "0.11.1+ with VLLM_GC_DEBUG"),
+    EventForm("notice", "seconds to fall asleep", "0.8+"),
+    EventForm("notice", "to wake up tags", "0.8+"),
+    EventForm("start", "vLLM API server version", "0.4.1 to 0.14"),
+    EventForm("start", "vLLM server version", "0.16+"),
+    EventForm("start", "LLM engine (v"),
+    EventForm("start", "Started server process"),
+    EventForm("ready", "Application startup complete"),
+    EventForm("ready", "init engine (profile", "0.6.6+"),
+    EventForm("stop", "[shutdown]", "0.23+"),
+    EventForm("stop", "Shutting down"),
+    EventForm("stop", "Finished server process"),
+)

@@ -1,0 +1,205 @@
+"""Files to facts: recognise, parse into parts, place in time, load, join.
+
+Parsing needs no case and may take long; the case is held only while the parts are loaded into it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import tempfile
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import zstandard
+
+from tracelens.errors import CaseError, SourceError
+from tracelens.formats.base import Clock
+from tracelens.ingest.chunks import Reading
+from tracelens.ingest.parts import ParsedSource, parse_source
+from tracelens.ingest.placing import Neighbour, TimeOptions, place
+from tracelens.ingest.recognise import Recognised, recognise
+from tracelens.ingest.report import FileReport, IngestReport, OnProgress, Progress, State
+from tracelens.opening import Input, Unreadable, expand
+from tracelens.store import CaseWriter, SourceRow, Store
+
+__all__ = ["FileReport", "IngestOptions", "IngestReport", "OnProgress", "Progress", "State", "TimeOptions", "ingest"]
+
+_READ_ERRORS: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, SourceError)
+assert bz2  # its errors are OSError and EOFError
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """What the options of ``tracelens ingest`` say."""
+
+    run: str = "default"
+    format: str | None = None
+    time: TimeOptions = TimeOptions()
+    keep_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """A file that has been parsed and waits to be loaded."""
+
+    recognised: Recognised
+    parsed: ParsedSource
+    sha256: str
+    size_bytes: int
+
+
+def ingest(sources: Sequence[str], case: Path, options: IngestOptions = IngestOptions(), on_progress: OnProgress | None = None) -> IngestReport:
+    """Read `sources` into the case; see `IngestReport`.
+
+    Nothing is written unless at least one file was read.  Raises `CaseError` where the case cannot be written.
+    """
+    started = time.perf_counter()
+    options.time.check()
+    if not case.absolute().parent.is_dir():
+        raise CaseError(f"{case}: there is no folder {case.parent}", hint="make the folder first, or choose another --case")
+    found = list(expand(list(sources)))
+    with tempfile.TemporaryDirectory(prefix="tracelens-") as scratch:
+        read = _parse_all(found, case, options, Path(scratch), on_progress)
+        waiting = [one for one in read if isinstance(one, _Parsed)]
+        loaded = _load_all(waiting, case, options) if waiting else {}
+    files = tuple(loaded[id(one)] if isinstance(one, _Parsed) else one for one in read)
+    return IngestReport(case, options.run, files, time.perf_counter() - started)
+
+
+def _known_sources(case: Path, run: str) -> list[dict[str, Any]]:
+    if not case.exists():
+        return []
+    with Store(case) as store:
+        return store.run("SELECT * FROM source WHERE run_id = $run", {"run": run}).dicts()
+
+
+def _parse_all(found: list[Input | Unreadable], case: Path, options: IngestOptions, scratch: Path,
+               on_progress: OnProgress | None) -> list[_Parsed | FileReport]:
+    known = _known_sources(case, options.run)
+    total = sum(one.size_bytes or 0 for one in found if isinstance(one, Input))
+    results: list[_Parsed | FileReport] = []
+    before = 0
+    for index, one in enumerate(found):
+        if isinstance(one, Unreadable):
+            results.append(FileReport(one.label, State.UNREADABLE, note=one.reason))
+            continue
+        result = _parse_one(one, known, options, scratch / str(index), _Counter(on_progress, before, total))
+        before += one.size_bytes or 0
+        same = _same_bytes(result, results)
+        results.append(same or result)
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """Progress over all files, from the place where one begins."""
+
+    on_progress: OnProgress | None
+    before_bytes: int
+    total_bytes: int
+
+
+def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport]) -> FileReport | None:
+    if not isinstance(result, _Parsed):
+        return None
+    twin = next((e for e in earlier if isinstance(e, _Parsed) and e.sha256 == result.sha256), None)
+    label = result.recognised.source.label
+    return FileReport(label, State.UNCHANGED, note=f"the same bytes as {twin.recognised.source.label}") if twin else None
+
+
+def _parse_one(source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: _Counter) -> _Parsed | FileReport:
+    try:
+        found = recognise(source, known, options.format)
+        if isinstance(found, FileReport):
+            return found
+        folder.mkdir()
+        reading = Reading(found.source)
+        parsed = parse_source(
+            (found.kind, found.claim), reading, folder, keep_text=options.keep_text,
+            on_progress=counter.on_progress, before_bytes=counter.before_bytes, total_bytes=counter.total_bytes,
+        )
+    except _READ_ERRORS as error:
+        return FileReport(source.label, State.UNREADABLE, note=_reason(error))
+    sha256 = reading.hash.hexdigest()
+    if any(row["sha256"] == sha256 for row in known):
+        return FileReport(source.label, State.UNCHANGED)
+    return _Parsed(found, parsed, sha256, source.size_bytes or reading.bytes_read)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, EOFError):
+        return "cut off in the middle of its compression"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _load_all(waiting: list[_Parsed], case: Path, options: IngestOptions) -> dict[int, FileReport]:
+    neighbours = [n for one in waiting if (n := _neighbour(one, options.time)) is not None]
+    with CaseWriter(case) as writer:
+        neighbours += _neighbours_in(writer, options.run)
+        loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}
+        writer.run_script("join", {"run": options.run})
+        writer.settle_zones(options.run)
+        for source_id, report in loaded.values():
+            writer.finish_source(source_id, sum(report.rows.values()))
+        basis = dict(writer.rows("SELECT source_id, time_basis FROM source"))
+    return {key: replace(report, time_basis=basis[source_id]) for key, (source_id, report) in loaded.items()}
+
+
+def _neighbour(one: _Parsed, options: TimeOptions) -> Neighbour | None:
+    """A parsed source with full dates, as a hint for the others."""
+    parsed, clock = one.parsed, one.recognised.claim.clock
+    if clock not in (Clock.UTC, Clock.LOCAL) or parsed.first_stamp is None or parsed.last_stamp is None:
+        return None
+    low, high = sorted((parsed.first_stamp, parsed.last_stamp))
+    return Neighbour(Path(one.recognised.source.label).name, low, high, clock is Clock.UTC)
+
+
+def _neighbours_in(writer: CaseWriter, run: str) -> list[Neighbour]:
+    dated = (Clock.UTC.value, Clock.LOCAL.value)
+    return [
+        Neighbour(Path(row["path"]).name, _naive(row["first_ts"]), _naive(row["last_ts"]), row["clock"] == Clock.UTC.value)
+        for row in writer.sources(run)
+        if row["clock"] in dated and row["first_ts"] is not None
+    ]
+
+
+def _naive(stamp: datetime) -> datetime:
+    return stamp.replace(tzinfo=None)
+
+
+def _load_one(writer: CaseWriter, one: _Parsed, options: IngestOptions, neighbours: list[Neighbour]) -> tuple[int, FileReport]:
+    found, parsed = one.recognised, one.parsed
+    placement, said = place(found.claim.clock, found.kind.side, parsed, options.time, neighbours, found.source.modified_ts)
+    if found.replaces is not None:
+        writer.drop_source(found.replaces)
+    source_id = writer.add_source(_source_row(one, options.run, said))
+    rows = {
+        table: writer.load(table, files, (options.run, source_id), placement)
+        for table, files in sorted(parsed.parts.items())
+    }
+    if found.kind.defaults is not None:
+        assumed = found.kind.defaults(writer.stated_settings(source_id))
+        rows["server_setting"] = rows.get("server_setting", 0) + writer.add_defaults(source_id, assumed)
+    issues = rows.pop("ingest_issue", 0)
+    assert issues == parsed.skipped
+    reason, count = parsed.reasons.most_common(1)[0] if parsed.reasons else ("", 0)
+    return source_id, FileReport(
+        found.source.label, State.READ if found.replaces is None else State.REPLACED, found.kind.name, found.claim.variant,
+        parsed.line_count, parsed.understood, parsed.skipped, rows, reason, count,
+        parsed.first_issue_line.get(reason, 0), said, found.note,
+    )
+
+
+def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
+    found, parsed = one.recognised, one.parsed
+    return SourceRow(
+        run_id=run, path=found.source.label, format=found.kind.name, variant=found.claim.variant,
+        side=found.kind.side.value, sha256=one.sha256, size_bytes=one.size_bytes, line_count=parsed.line_count,
+        understood_count=parsed.understood, skipped_count=parsed.skipped, clock=found.claim.clock.value, time_basis=said,
+    )

@@ -1,0 +1,163 @@
+"""From a stream of bytes to frames of lines, in bounded memory.
+
+A chunk ends at a line end; a single line longer than `MAX_LINE_BYTES` is cut there, and says so.  Bytes that are not
+UTF-8 become the replacement character; UTF-16 with a byte-order mark is decoded.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+import polars as pl
+
+from tracelens.formats.base import Head
+from tracelens.opening import Input
+
+CHUNK_BYTES: Final = 8 << 20
+MAX_LINE_BYTES: Final = 64 << 20
+HEAD_BYTES: Final = 128 << 10
+HEAD_LINES: Final = 400
+_SAMPLE_BYTES: Final = 16 << 10
+_BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def utf8(data: bytes) -> bytes:
+    """The same text as valid UTF-8."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace").encode("utf-8")
+    return data
+
+
+def lines_frame(data: bytes, first_line_no: int) -> pl.DataFrame:
+    """``line_no, text`` of some whole lines."""
+    if not data:
+        return pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
+    frame = pl.scan_lines(io.BytesIO(utf8(data)), name="text").collect()
+    return frame.select(pl.int_range(first_line_no, first_line_no + pl.len(), dtype=pl.Int64).alias("line_no"), "text")
+
+
+@dataclass
+class Reading:
+    """Reads one input and keeps count: its hash, and the bytes that have passed."""
+
+    source: Input
+    hash: hashlib._Hash = field(default_factory=hashlib.sha256)
+    bytes_read: int = 0
+
+    def blocks(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
+        """The decompressed bytes, block by block."""
+        stream = self.source.open()
+        try:
+            while block := stream.read(size):
+                self.hash.update(block)
+                self.bytes_read += len(block)
+                yield block
+        finally:
+            if self.source.label != "-":
+                stream.close()
+
+    def chunks(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
+        """Whole lines, about `size` bytes at a time, as UTF-8."""
+        rest = b""
+        for block in _decoded(self.blocks(size)):
+            data = rest + block if rest else block
+            cut = data.rfind(b"\n") + 1
+            if not cut and len(data) > MAX_LINE_BYTES:
+                cut = len(data)
+            if cut:
+                yield data[:cut]
+            rest = data[cut:]
+        if rest:
+            yield rest
+
+    def whole(self) -> bytes:
+        """Everything at once, for formats that are one document."""
+        return b"".join(_decoded(self.blocks()))
+
+
+def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    decoder: codecs.IncrementalDecoder | None = None
+    first = True
+    for block in blocks:
+        data = block
+        if first:
+            first = False
+            for mark, name in _BOMS:
+                if block.startswith(mark):
+                    data = block[len(mark) :]
+                    decoder = codecs.getincrementaldecoder(name)("replace") if name != "utf-8" else None
+                    break
+        yield decoder.decode(data).encode("utf-8") if decoder else data
+
+
+def head_of(source: Input) -> tuple[Head, bool]:
+    """The beginning of an input, with samples from its middle and end where it is a plain file; and whether it has NULs.
+
+    Standard input cannot be read twice: use `peeked` first.
+    """
+    stream = source.open()
+    try:
+        raw = _read_up_to(stream, HEAD_BYTES)
+    finally:
+        stream.close()
+    data = b"".join(_decoded(iter([raw])))
+    complete = len(raw) < HEAD_BYTES
+    text = data.decode("utf-8", "replace")
+    lines = text.split("\n")
+    if not complete and len(lines) > 1:
+        lines.pop()
+    lines = [line.rstrip("\r") for line in lines]
+    sampled = () if complete else _sampled(source)
+    return Head(tuple(lines[:HEAD_LINES]), sampled, complete and len(lines) <= HEAD_LINES), b"\x00" in data
+
+
+def _read_up_to(stream: IO[bytes], size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0 and (block := stream.read(size)):
+        parts.append(block)
+        size -= len(block)
+    return b"".join(parts)
+
+
+def _sampled(source: Input) -> tuple[str, ...]:
+    if source.path is None or source.compressed or not source.size_bytes:
+        return ()
+    found: list[str] = []
+    with source.path.open("rb") as stream:
+        for share in (0.35, 0.7, 1.0):
+            stream.seek(max(0, int(source.size_bytes * share) - _SAMPLE_BYTES))
+            found += stream.read(_SAMPLE_BYTES).decode("utf-8", "replace").split("\n")[1:-1]
+    return tuple(line.rstrip("\r") for line in found)
+
+
+class _Replayed(io.RawIOBase):
+    """A pipe whose beginning has been read already."""
+
+    def __init__(self, start: bytes, stream: IO[bytes]) -> None:
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._start:
+            taken, self._start = self._start[:size], self._start[size:]
+            return taken
+        return self._stream.read(size)
+
+
+def peeked(source: Input) -> tuple[Input, Input]:
+    """A pipe as two inputs: its beginning, to be looked at, and all of it, to be read once."""
+    stream = source.open()
+    start = _read_up_to(stream, HEAD_BYTES)
+    beginning = Input(source.label, None, lambda: io.BytesIO(start))
+    from typing import cast
+
+    return beginning, Input(source.label, None, lambda: cast("IO[bytes]", _Replayed(start, stream)))

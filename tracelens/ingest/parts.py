@@ -1,0 +1,193 @@
+"""From one input to Parquet parts, one per table and chunk, on all cores.
+
+The calling thread reads and cuts; worker threads parse (Polars lets go of the interpreter lock) and write the parts;
+the calling thread takes the results back in file order and carries the last stamp over the cuts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed
+from tracelens.ingest.chunks import Reading, lines_frame
+from tracelens.ingest.report import OnProgress, Progress
+
+WORKERS: Final = max(1, os.cpu_count() or 1)
+HALF_PERIOD_S: Final = {Clock.YEARLESS: 183 * 86400.0, Clock.DAYLESS: 12 * 3600.0}
+"""A stamp that lies further back than this behind the one before begins a new year, or a new day."""
+RETURN_SHARE: Final = 1.6
+"""A jump forward by this many half periods takes the last such step back: lines of two processes cross midnight."""
+MAX_JUMPS: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a worker hands back: parts it has written, frames that still lack the stamp before them, and counts."""
+
+    line_count: int
+    understood: int
+    written: dict[str, Path]
+    waiting: dict[str, pl.DataFrame]
+    reasons: dict[str, tuple[int, int]]
+    first_stamp: datetime | None
+    last_stamp: datetime | None
+    first_stamp_line: int
+    jumps: list[tuple[int, float]]
+
+
+@dataclass
+class ParsedSource:
+    """A file, parsed: its parts by table, its counts, and the stamps that tell how to place it in time."""
+
+    parts: dict[str, list[Path]] = field(default_factory=dict)
+    line_count: int = 0
+    understood: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first_issue_line: dict[str, int] = field(default_factory=dict)
+    first_stamp: datetime | None = None
+    last_stamp: datetime | None = None
+    steps: list[int] = field(default_factory=list)
+    back_steps: list[int] = field(default_factory=list)
+    jumps_dropped: bool = False
+
+    @property
+    def skipped(self) -> int:
+        """Lines not understood."""
+        return self.reasons.total()
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    kind: Format
+    claim: Claim
+    folder: Path
+    keep_text: bool
+
+    def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
+        """Parse one chunk and write its parts (in a worker thread)."""
+        lines = lines_frame(data, first_line_no)
+        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text))
+        tables = {name: frame for name, frame in parsed.tables.items() if frame.height}
+        if parsed.issues.height:
+            tables["ingest_issue"] = parsed.issues
+        waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
+        written = {name: self.write(name, index, frame) for name, frame in tables.items()}
+        return _Done(
+            lines.height, parsed.understood, written, waiting, _reasons(parsed), *_ends(parsed.stamps),
+            _jumps(parsed.stamps, HALF_PERIOD_S.get(self.claim.clock)),
+        )
+
+    def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
+        """Write one part."""
+        path = self.folder / f"{table}-{index:06d}.parquet"
+        frame.write_parquet(path, compression="lz4", statistics=False)
+        return path
+
+
+def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:
+    grouped = parsed.issues.group_by("reason").agg(pl.len().alias("count"), pl.col("line_no").min().alias("first"))
+    return {reason: (count, first) for reason, count, first in grouped.iter_rows()}
+
+
+def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
+    seen = stamps.drop_nulls("stamp")
+    return (seen["stamp"][0], seen["stamp"][-1], int(seen["line_no"][0])) if seen.height else (None, None, 0)
+
+
+def _jumps(stamps: pl.DataFrame, half_period_s: float | None) -> list[tuple[int, float]]:
+    if half_period_s is None or stamps.height < 2:  # noqa: PLR2004 - a jump takes two stamps
+        return []
+    steps = stamps.drop_nulls("stamp").select("line_no", step=pl.col("stamp").diff().dt.total_seconds(fractional=True))
+    far = steps.filter(pl.col("step").abs() > half_period_s)
+    return [(int(line), float(step)) for line, step in far.head(MAX_JUMPS).iter_rows()]
+
+
+def parse_source(task: tuple[Format, Claim], reading: Reading, folder: Path, *, keep_text: bool, on_progress: OnProgress | None = None,
+                 before_bytes: int = 0, total_bytes: int = 0, chunk_bytes: int | None = None) -> ParsedSource:
+    """Read and parse one input into Parquet parts under `folder`."""
+    kind, claim = task
+    work = _Task(kind, claim, folder, keep_text)
+    stitched = _Stitcher(work, ParsedSource())
+    pending: deque[Future[_Done]] = deque()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        try:
+            for index, (data, first_line_no, context) in enumerate(_cut(kind, reading, chunk_bytes)):
+                pending.append(pool.submit(work.run, data, first_line_no, index, context))
+                while len(pending) > WORKERS:
+                    stitched.take(pending.popleft().result())
+                if on_progress:
+                    on_progress(Progress(before_bytes + reading.bytes_read, total_bytes, reading.source.label))
+            while pending:
+                stitched.take(pending.popleft().result())
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            raise
+    return stitched.whole
+
+
+def _cut(kind: Format, reading: Reading, chunk_bytes: int | None) -> Iterator[tuple[bytes, int, str | None]]:
+    if kind.whole:
+        yield reading.whole(), 1, None
+        return
+    line_no, context = 1, None
+    stateless = kind.context.__name__ == "_no_context"
+    for data in reading.chunks(chunk_bytes) if chunk_bytes else reading.chunks():
+        yield data, line_no, context
+        line_no += data.count(b"\n")
+        if not stateless:
+            context = kind.context(data.decode("utf-8", "replace"), context)
+
+
+@dataclass
+class _Stitcher:
+    """Takes chunks back in file order and adds them up."""
+
+    work: _Task
+    whole: ParsedSource
+    index: int = 0
+
+    def take(self, done: _Done) -> None:
+        whole = self.whole
+        for table, path in done.written.items():
+            whole.parts.setdefault(table, []).append(path)
+        for table, frame in done.waiting.items():
+            column = self.work.kind.carried[table]
+            filled = frame.with_columns(pl.col(column).fill_null(pl.lit(whole.last_stamp, pl.Datetime("us"))))
+            whole.parts.setdefault(table, []).append(self.work.write(table, self.index, filled))
+        whole.line_count += done.line_count
+        whole.understood += done.understood
+        for reason, (count, first) in done.reasons.items():
+            whole.reasons[reason] += count
+            whole.first_issue_line.setdefault(reason, first)
+        self._step(done)
+        self.index += 1
+
+    def _step(self, done: _Done) -> None:
+        if done.first_stamp is None:
+            return
+        whole = self.whole
+        half = HALF_PERIOD_S.get(self.work.claim.clock)
+        jumps = list(done.jumps)
+        if half and whole.last_stamp is not None:
+            step = (done.first_stamp - whole.last_stamp).total_seconds()
+            if abs(step) > half:
+                jumps.insert(0, (done.first_stamp_line, step))
+        for line_no, step in jumps:
+            if len(whole.steps) >= MAX_JUMPS:
+                whole.jumps_dropped = True
+            elif step < 0:
+                whole.steps.append(line_no)
+            elif len(whole.steps) > len(whole.back_steps) and half and step > RETURN_SHARE * half:
+                whole.back_steps.append(line_no)
+        whole.first_stamp = whole.first_stamp or done.first_stamp
+        whole.last_stamp = done.last_stamp

@@ -1,0 +1,97 @@
+"""Which files are to be read, with which format: content decides, and files that the case has already are left alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tracelens import formats
+from tracelens.errors import SourceError
+from tracelens.formats.base import Claim, Format, Head
+from tracelens.ingest.chunks import head_of, peeked
+from tracelens.ingest.report import FileReport, State
+from tracelens.opening import Input
+
+_BLOCK: Final = 4 << 20
+_SHOWN: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A file that will be read: its format, and the source that its rows take the place of."""
+
+    source: Input
+    kind: Format
+    claim: Claim
+    replaces: int | None = None
+    note: str = ""
+
+
+def recognise(source: Input, known: Iterable[Mapping[str, Any]], forced: str | None) -> Recognised | FileReport:
+    """Find a file's format, or say what became of it instead.  May raise `SourceError` or `OSError`."""
+    earlier = [row for row in known if row["path"] == source.label]
+    if source.size_bytes is not None and _already_in(source, known):
+        return FileReport(source.label, State.UNCHANGED)
+    beginning = source
+    if source.label == "-":
+        beginning, source = peeked(source)
+    head, has_nul = head_of(beginning)
+    if not any(line.strip() for line in (*head.lines, *head.sampled)):
+        return FileReport(source.label, State.UNREADABLE, note="empty file")
+    found = _forced(head, forced) if forced else formats.claims(head)
+    if len(found) != 1:
+        return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
+    replaced, note = _replaced(source, earlier)
+    return Recognised(source, *found[0], replaced, note)
+
+
+def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:
+    """The named format, with what it can make of the head, or of any single line of it."""
+    kind = formats.named(name)
+    views = [head, *(Head((line,)) for line in (*head.lines, *head.sampled) if line.strip())]
+    claim = next((claim for view in views if (claim := kind.sniff(view)) is not None), None)
+    return [(kind, claim)] if claim else []
+
+
+def _unknown(head: Head, has_nul: bool, found: list[tuple[Format, Claim]], forced: str | None) -> str:
+    if found:
+        return "claimed by several formats: " + ", ".join(kind.name for kind, _ in found) + "; choose with --format"
+    if has_nul:
+        return "binary data"
+    tried = forced or f"{len(formats.FORMATS)} formats tried: {', '.join(kind.name for kind in formats.FORMATS)}"
+    return f"begins with {head.first.strip()[:_SHOWN]!r}; {tried}"
+
+
+def _already_in(source: Input, known: Iterable[Mapping[str, Any]]) -> bool:
+    same_size = {row["sha256"] for row in known if row["size_bytes"] == source.size_bytes}
+    return bool(same_size) and _hash(source, None) in same_size
+
+
+def _replaced(source: Input, earlier: list[Mapping[str, Any]]) -> tuple[int | None, str]:
+    """The earlier source that this one is a longer edition of."""
+    for row in earlier:
+        if source.label == "-" or source.size_bytes is None:
+            continue
+        if source.compressed or _hash(source, row["size_bytes"]) == row["sha256"]:
+            return int(row["source_id"]), "grown since it was read"
+    return None, "another file of this name is in the case; both are kept" if earlier else ""
+
+
+def _hash(source: Input, size: int | None) -> str:
+    """SHA-256 of an input's (decompressed) bytes, or of its first `size`."""
+    digest = hashlib.sha256()
+    left = size
+    stream = source.open()
+    try:
+        while block := stream.read(_BLOCK if left is None else min(left, _BLOCK)):
+            digest.update(block)
+            left = None if left is None else left - len(block)
+            if left == 0:
+                break
+    except EOFError as error:
+        raise SourceError(f"{source.label}: cut off in the middle of its compression") from error
+    finally:
+        stream.close()
+    return digest.hexdigest()

@@ -1,0 +1,263 @@
+-- Client, server log, span: the views of one request meet here.  Run after every ingest, over the whole run.
+
+-- 1. Internal ids back to external ones.  vLLM 0.14 and later add a dash and 8 hex digits, n > 1 puts "K_" in front.
+--    An id is only ever shortened to one that some source wrote in full; an id that is known itself stays as it is.
+CREATE OR REPLACE TEMP TABLE external_id AS
+SELECT DISTINCT logged_id AS request_id
+FROM request_event
+WHERE run_id = $run AND event IN ('received', 'finished', 'failed')
+UNION
+SELECT request_id
+FROM server_request
+WHERE run_id = $run AND request_id IS NOT NULL
+UNION
+SELECT response_id
+FROM client_request
+WHERE run_id = $run AND response_id IS NOT NULL;
+
+CREATE OR REPLACE TEMP TABLE shortened AS
+WITH internal AS (
+    SELECT DISTINCT logged_id
+    FROM request_event
+    WHERE run_id = $run AND event NOT IN ('received', 'finished', 'failed') AND request_id = logged_id
+        AND logged_id NOT IN (SELECT external_id.request_id FROM external_id)
+),
+
+candidate AS (
+    SELECT
+        logged_id,
+        unnest([
+            regexp_replace(logged_id, '-[0-9a-f]{8}$', ''),
+            regexp_replace(logged_id, '^\d+_', ''),
+            regexp_replace(regexp_replace(logged_id, '^\d+_', ''), '-[0-9a-f]{8}$', '')
+        ]) AS request_id,
+        unnest([1, 2, 3]) AS attempt
+    FROM internal
+)
+
+SELECT
+    candidate.logged_id,
+    arg_min(candidate.request_id, candidate.attempt) AS request_id
+FROM candidate
+INNER JOIN external_id ON candidate.request_id = external_id.request_id
+GROUP BY candidate.logged_id;
+
+UPDATE request_event
+SET request_id = shortened.request_id
+FROM shortened
+WHERE request_event.run_id = $run
+    AND request_event.logged_id = shortened.logged_id
+    AND request_event.request_id <> shortened.request_id;
+
+-- 2. Client rows to server requests, by the surest key first.
+CREATE OR REPLACE TEMP TABLE server_side AS
+SELECT DISTINCT request_id
+FROM request_event
+WHERE run_id = $run
+UNION
+SELECT request_id
+FROM server_request
+WHERE run_id = $run AND request_id IS NOT NULL AND measured_by <> 'response';
+
+CREATE OR REPLACE TEMP TABLE by_position AS
+WITH file AS (
+    SELECT
+        source_id,
+        max(position) AS last_position
+    FROM client_request
+    WHERE run_id = $run AND position IS NOT NULL AND response_id IS NULL
+    GROUP BY source_id
+),
+
+numbered AS (
+    SELECT
+        request_id,
+        CASE
+            WHEN starts_with(request_id, 'cmpl-')
+                THEN regexp_extract(request_id, '^cmpl-(.*?)(\d+)-0$', ['prefix', 'position'])
+            ELSE regexp_extract(request_id, '^(?:chatcmpl-)?(.*?)(\d+)$', ['prefix', 'position'])
+        END AS parts
+    FROM server_side
+    WHERE (SELECT count(*) > 0 FROM file)
+),
+
+counted AS (
+    SELECT
+        request_id,
+        parts.prefix AS prefix,
+        try_cast(parts.position AS BIGINT) AS position,
+        count(*) OVER (PARTITION BY parts.prefix) AS prefix_count,
+        max(try_cast(parts.position AS BIGINT)) OVER (PARTITION BY parts.prefix) AS last_position
+    FROM numbered
+    WHERE parts.position <> '' AND length(parts.position) < 9
+)
+
+SELECT
+    file.source_id,
+    counted.position,
+    counted.request_id,
+    count(DISTINCT counted.prefix) OVER (PARTITION BY file.source_id) AS candidates
+FROM file
+INNER JOIN counted
+    ON file.last_position = counted.last_position AND counted.prefix_count = counted.last_position + 1;
+
+DELETE FROM client_link WHERE run_id = $run;
+
+INSERT INTO client_link
+WITH by_trace AS (
+    SELECT
+        trace_id,
+        any_value(request_id) AS request_id
+    FROM server_request
+    WHERE run_id = $run AND trace_id IS NOT NULL AND request_id IS NOT NULL AND measured_by = 'span'
+    GROUP BY trace_id
+    HAVING count(DISTINCT request_id) = 1
+),
+
+named AS (
+    SELECT
+        client.source_id,
+        client.line_no,
+        unnest([
+            client.response_id,
+            client.response_id || '-0',
+            'chatcmpl-' || client.client_id,
+            'cmpl-' || client.client_id || '-0',
+            'cmpl-' || client.client_id,
+            client.client_id
+        ]) AS request_id,
+        unnest([2, 3, 4, 5, 6, 7]) AS attempt
+    FROM client_request AS client
+    WHERE client.run_id = $run
+),
+
+found AS (
+    SELECT
+        client.source_id,
+        client.line_no,
+        by_trace.request_id,
+        1 AS attempt,
+        'trace id' AS basis
+    FROM client_request AS client
+    INNER JOIN by_trace ON client.trace_id = by_trace.trace_id
+    WHERE client.run_id = $run
+    UNION ALL
+    SELECT
+        named.source_id,
+        named.line_no,
+        named.request_id,
+        named.attempt,
+        CASE WHEN named.attempt <= 3 THEN 'response id' ELSE 'id sent by the client' END AS basis
+    FROM named
+    INNER JOIN server_side ON named.request_id = server_side.request_id
+    UNION ALL
+    SELECT
+        client.source_id,
+        client.line_no,
+        by_position.request_id,
+        8 AS attempt,
+        'place in the order of sending' AS basis
+    FROM client_request AS client
+    INNER JOIN by_position
+        ON client.source_id = by_position.source_id AND client.position = by_position.position
+    WHERE client.run_id = $run AND by_position.candidates = 1
+),
+
+surest AS (
+    SELECT *
+    FROM found
+    QUALIFY row_number() OVER (PARTITION BY source_id, line_no ORDER BY attempt, request_id) = 1
+)
+
+-- An id that a client sent twice belongs to the first row that has it; the other rows stay by themselves.
+SELECT
+    $run AS run_id,
+    source_id,
+    line_no,
+    request_id,
+    basis
+FROM surest
+QUALIFY row_number() OVER (PARTITION BY request_id ORDER BY attempt, source_id, line_no) = 1;
+
+UPDATE client_request
+SET request_id = link.request_id
+FROM client_link AS link
+WHERE client_request.run_id = $run
+    AND client_request.source_id = link.source_id
+    AND client_request.line_no = link.line_no
+    AND client_request.request_id IS DISTINCT FROM link.request_id;
+
+-- 3. Clocks with an unknown zero (monotonic stamps, seconds since the first send) are placed by nesting: the server's
+--    arrival lies after the send, the server's first token before the client's.
+CREATE OR REPLACE TEMP TABLE zero_point AS
+WITH pair AS (
+    SELECT
+        client.source_id,
+        server.arrival_ts,
+        to_microseconds((client.client_sent_s * 1e6)::BIGINT) AS sent,
+        to_microseconds(((client.client_sent_s + client.client_ttft_s) * 1e6)::BIGINT) AS first_chunk,
+        to_microseconds((server.ttft_s * 1e6)::BIGINT) AS server_ttft
+    FROM client_request AS client
+    INNER JOIN server_request AS server
+        ON client.run_id = server.run_id AND client.request_id = server.request_id AND server.measured_by = 'span'
+    WHERE client.run_id = $run AND client.client_sent_s IS NOT NULL
+),
+
+bound AS (
+    SELECT
+        source_id,
+        min(arrival_ts - sent) AS latest,
+        max(arrival_ts + server_ttft - first_chunk) AS earliest,
+        count(*) AS pair_count
+    FROM pair
+    GROUP BY source_id
+)
+
+SELECT
+    source_id,
+    earliest + (latest - earliest) / 2 AS zero_ts,
+    epoch(latest - earliest) / 2 AS error_s,
+    pair_count
+FROM bound
+WHERE latest >= earliest;
+
+UPDATE client_request
+SET
+    client_planned_ts = zero_ts + to_microseconds((client_planned_s * 1e6)::BIGINT),
+    client_sent_ts = zero_ts + to_microseconds((client_sent_s * 1e6)::BIGINT),
+    client_headers_ts = zero_ts + to_microseconds(((client_sent_s + client_headers_s) * 1e6)::BIGINT),
+    client_first_byte_ts = zero_ts + to_microseconds(((client_sent_s + client_first_byte_s) * 1e6)::BIGINT),
+    client_first_chunk_ts = zero_ts + to_microseconds(((client_sent_s + client_ttft_s) * 1e6)::BIGINT),
+    client_end_ts = zero_ts + to_microseconds(((client_sent_s + client_e2e_s) * 1e6)::BIGINT)
+FROM zero_point
+WHERE client_request.run_id = $run AND client_request.source_id = zero_point.source_id;
+
+UPDATE source
+SET time_basis = format(
+    'seconds from an unknown zero, placed by {} shared requests to within {:.0f} ms', pair_count, error_s * 1000
+)
+FROM zero_point
+WHERE source.source_id = zero_point.source_id;
+
+-- 4. V0 on the CPU prints its one cache as "CPU KV cache usage" and a GPU cache of 0.0 % that does not exist.
+UPDATE engine_sample
+SET kv_cache_usage_ratio = cpu_kv_cache_usage_ratio
+WHERE run_id = $run
+    AND cpu_kv_cache_usage_ratio IS NOT NULL
+    AND source_id IN (
+        SELECT server_setting.source_id
+        FROM server_setting
+        WHERE server_setting.run_id = $run AND server_setting.key = 'platform' AND server_setting.value = 'cpu'
+    );
+
+-- 5. --max-log-len cuts the lists of token ids, so their length is no token count.
+UPDATE request_event
+SET input_tokens = NULL, output_tokens = NULL, input_char_count = NULL
+WHERE run_id = $run
+    AND source_id IN (
+        SELECT server_setting.source_id
+        FROM server_setting
+        WHERE server_setting.run_id = $run
+            AND server_setting.key = 'max_log_len'
+            AND server_setting.value NOT IN ('None', 'null')
+    );

@@ -1,0 +1,66 @@
+"""Named queries: one SELECT per file in ``queries/``, the same for the command line, a notebook and the screens.
+
+A file begins with a block comment: what it answers, in the first line; then, after a line ``[params]``, its
+parameters with their defaults as TOML.  In the SELECT a parameter is ``$name``; an empty text means "not given".
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tracelens import resources
+from tracelens.errors import QueryError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """A query of the package: `params` maps each parameter to its default."""
+
+    name: str
+    help: str
+    params: Mapping[str, Any]
+    sql: str
+
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Defaults with what was given in their place, as the defaults' types; raises `UsageError`."""
+        unknown = sorted(set(given) - set(self.params))
+        if unknown:
+            known = ", ".join(self.params) or "none"
+            raise UsageError(f"query {self.name} has no parameter {unknown[0]!r}", hint=f"it has: {known}")
+        return {key: _as(type(default), given.get(key, default), key) for key, default in self.params.items()}
+
+
+def _as(kind: type, value: Any, key: str) -> Any:
+    if kind is bool and isinstance(value, str):
+        return value.lower() in ("1", "true", "yes", "on")
+    try:
+        return kind(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{key}={value!r} is no {kind.__name__}") from error
+
+
+def _read(name: str, text: str) -> NamedQuery:
+    comment, end, _ = text.removeprefix("/*").partition("*/")
+    if not text.startswith("/*") or not end:
+        raise QueryError(f"queries/{name}.sql has no leading comment")
+    prose, _, params = comment.partition("[params]")
+    return NamedQuery(name, " ".join(prose.split()), tomllib.loads(params), text)
+
+
+@cache
+def named_queries() -> Mapping[str, NamedQuery]:
+    """All named queries, by name."""
+    paths = sorted(resources.queries().glob("*.sql"))
+    return {path.stem: _read(path.stem, path.read_text(encoding="utf-8")) for path in paths}
+
+
+def named_query(name: str) -> NamedQuery:
+    """One named query; raises `UsageError` with the names there are."""
+    found = named_queries().get(name)
+    if found is None:
+        raise UsageError(f"there is no query {name!r}", hint="tracelens query --list shows them")
+    return found

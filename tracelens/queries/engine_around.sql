@@ -1,0 +1,45 @@
+/*
+The engine's stats lines from some seconds before one request arrived until some seconds after it ended.
+A stamp is the beginning of an interval of error_s, so a line counts where that interval touches the window.
+[params]
+request = ""
+run = ""
+before = 10.0
+after = 10.0
+*/
+WITH me AS (
+    SELECT
+        run_id,
+        arrival_ts AS from_ts,
+        arrival_ts + to_microseconds((coalesce(e2e_s, client_e2e_s, client_ttft_s, ttft_s, 0) * 1e6)::BIGINT) AS to_ts
+    FROM request
+    WHERE request_id = $request AND $run IN ('', run_id)
+)
+
+SELECT
+    sample.run_id,
+    sample.sample_ts,
+    CASE
+        WHEN sample.sample_ts + to_microseconds((coalesce(sample.error_s, 0) * 1e6)::BIGINT) < me.from_ts THEN 'before'
+        WHEN sample.sample_ts > me.to_ts THEN 'after'
+        ELSE 'during'
+    END AS phase,
+    sample.engine_index,
+    sample.running_count,
+    sample.waiting_count,
+    sample.kv_cache_usage_ratio,
+    sample.prompt_tps,
+    sample.generation_tps,
+    sample.preemption_count,
+    sample.prefix_cache_hit_ratio,
+    source.path,
+    sample.line_no
+FROM engine_sample AS sample
+INNER JOIN me
+    ON
+        sample.run_id = me.run_id
+        AND sample.sample_ts + to_microseconds((coalesce(sample.error_s, 0) * 1e6)::BIGINT)
+        >= me.from_ts - to_microseconds(($before * 1e6)::BIGINT)
+        AND sample.sample_ts <= me.to_ts + to_microseconds(($after * 1e6)::BIGINT)
+INNER JOIN source ON sample.source_id = source.source_id
+ORDER BY sample.run_id ASC, sample.sample_ts ASC, sample.engine_index ASC, sample.line_no ASC
