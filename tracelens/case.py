@@ -28,14 +28,6 @@ class Case:
         """Rows of any SQL that only reads.  It sees the case and nothing else: no files, no network."""
         return self._store.run(text, limit=limit, timeout_s=timeout_s)
 
-    def write_parquet(self, target: str | Path, *, sql: str = "", name: str = "", **params: Any) -> None:
-        """Rows of one query as a Parquet file."""
-        if name:
-            query = named_query(name)
-            self._store.write_parquet(query.sql, Path(target), query.bind(params))
-        else:
-            self._store.write_parquet(sql, Path(target))
-
     def close(self) -> None:
         """Close the case."""
         self._store.close()

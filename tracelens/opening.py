@@ -10,11 +10,13 @@ import bz2
 import contextlib
 import glob
 import gzip
+import io
 import lzma
 import stat
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +32,15 @@ MAX_EXPANSION: Final = 2000
 MIN_BOMB_BYTES: Final = 1 << 30
 """Output below this size is never called a bomb."""
 
+READ_ERRORS: Final = (
+    OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError, zipfile.BadZipFile, SourceError,
+)
+"""What reading a damaged, cut off or vanished input can raise."""
+
 _GZIP, _BZIP2, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
+_ZSTD_BLOCK_BYTES: Final = 4096
+"""Taken in at once: a bomb's 4 KiB give 128 MiB at most."""
+
 _TAR_MAGIC_AT: Final = 257
 SKIPPED_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".partial")
 
@@ -61,10 +71,13 @@ class Unreadable:
 
 
 class _Bounded:
-    """A decompressing stream that stops at an absurd ratio instead of filling the memory."""
+    """A decompressing stream that stops at an absurd ratio instead of filling the memory.
 
-    def __init__(self, stream: IO[bytes], label: str, compressed_bytes: int) -> None:
-        self._stream, self._label = stream, label
+    `beneath` is what it reads from, which decompressors and archives leave open.
+    """
+
+    def __init__(self, stream: IO[bytes], label: str, compressed_bytes: int, beneath: contextlib.ExitStack) -> None:
+        self._stream, self._label, self._beneath = stream, label, beneath
         self._limit = max(compressed_bytes * MAX_EXPANSION, MIN_BOMB_BYTES)
         self._given = 0
 
@@ -80,8 +93,41 @@ class _Bounded:
         return block
 
     def close(self) -> None:
-        """Close the stream beneath."""
+        """Close the stream and what is beneath it."""
         self._stream.close()
+        self._beneath.close()
+
+
+class _ZstdFrames:
+    """Zstandard frames, one after the other.  A frame that is cut off raises; zstandard's own reader ends in silence."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self._rest, self._ready = raw, b"", bytearray()
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+
+    def read(self, size: int = -1) -> bytes:
+        """Read like any stream; raises `EOFError` where the last frame has no end."""
+        while (size < 0 or len(self._ready) < size) and self._decompress_more():
+            pass
+        end = len(self._ready) if size < 0 else size
+        block = bytes(self._ready[:end])
+        del self._ready[:end]
+        return block
+
+    def _decompress_more(self) -> bool:
+        block = self._rest or self._raw.read(_ZSTD_BLOCK_BYTES)
+        if not block:
+            if self._frame is not None:
+                raise EOFError
+            return False
+        frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+        self._ready += frame.decompress(block)
+        self._rest = frame.unused_data if frame.eof else b""
+        self._frame = None if frame.eof else frame
+        return True
+
+    def close(self) -> None:
+        """Nothing to close: the stream beneath belongs to whoever opened it."""
 
 
 def _decompressor(magic: bytes) -> Callable[[IO[bytes]], IO[bytes]] | None:
@@ -92,22 +138,26 @@ def _decompressor(magic: bytes) -> Callable[[IO[bytes]], IO[bytes]] | None:
     if magic.startswith(_XZ):
         return lambda raw: cast("IO[bytes]", lzma.LZMAFile(raw))
     if magic.startswith(_ZSTD):
-        return lambda raw: cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+        return lambda raw: cast("IO[bytes]", _ZstdFrames(raw))
     return None
 
 
-def _opener(path: Path, magic: bytes, size: int) -> Callable[[], IO[bytes]]:
-    unpack = _decompressor(magic)
-    if unpack is None:
-        return lambda: path.open("rb")
-    return lambda: cast("IO[bytes]", _Bounded(unpack(path.open("rb")), str(path), size))
+def _opener(path: Path, size: int) -> Callable[[], IO[bytes]]:
+    return lambda: _unpacked(path.open("rb"), str(path), size, contextlib.ExitStack())
+
+
+def _unpacked(raw: io.BufferedReader, label: str, size: int, beneath: contextlib.ExitStack) -> IO[bytes]:
+    """The stream itself, or decompressed where its first bytes say so; closing it closes what is `beneath`."""
+    beneath.callback(raw.close)
+    unpack = _decompressor(raw.peek(len(_XZ)))
+    return cast("IO[bytes]", _Bounded(unpack(raw) if unpack else raw, label, size, beneath))
 
 
 def _is_tar(open_stream: Callable[[], IO[bytes]]) -> bool:
     try:
         with contextlib.closing(open_stream()) as stream:
             start = stream.read(_TAR_MAGIC_AT + 8)
-    except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError):
+    except READ_ERRORS:
         return False
     return start[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar"
 
@@ -115,23 +165,27 @@ def _is_tar(open_stream: Callable[[], IO[bytes]]) -> bool:
 def _tar_members(path: Path, open_stream: Callable[[], IO[bytes]], modified: float) -> Iterator[Input | Unreadable]:
     """Members of a tar file.  Each is opened by reading the archive up to it again: slow for many, flat in memory."""
     try:
-        with tarfile.open(fileobj=open_stream(), mode="r|") as archive:
-            names = [(index, m.name, m.size) for index, m in enumerate(archive) if m.isfile()]
-    except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+        with contextlib.closing(open_stream()) as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
+            members = [(index, m.name, m.size, m.mtime) for index, m in enumerate(archive) if m.isfile()]
+    except READ_ERRORS as error:
         yield Unreadable(str(path), f"broken archive: {error}")
         return
-    for index, name, size in names:
+    for index, name, size, written in members:
         if not _hidden(Path(name)):
-            yield Input(f"{path}!{name}", size, _tar_opener(open_stream, index), modified_ts=modified, compressed=True)
+            label = f"{path}!{name}"
+            yield Input(label, size, _tar_opener(open_stream, index, label), modified_ts=written or modified, compressed=True)
 
 
-def _tar_opener(open_stream: Callable[[], IO[bytes]], wanted: int) -> Callable[[], IO[bytes]]:
+def _tar_opener(open_stream: Callable[[], IO[bytes]], wanted: int, label: str) -> Callable[[], IO[bytes]]:
     def opened() -> IO[bytes]:
-        archive = tarfile.open(fileobj=open_stream(), mode="r|")  # noqa: SIM115 - closed with the stream it gives
-        for index, member in enumerate(archive):
-            if index == wanted:
-                return cast("IO[bytes]", archive.extractfile(member))
-        raise SourceError("the archive changed while it was read")
+        with contextlib.ExitStack() as beneath:
+            raw = beneath.enter_context(contextlib.closing(open_stream()))
+            archive = beneath.enter_context(tarfile.open(fileobj=raw, mode="r|"))
+            for index, member in enumerate(archive):
+                if index == wanted:
+                    stream = cast("io.BufferedReader", archive.extractfile(member))
+                    return _unpacked(stream, label, member.size, beneath.pop_all())
+        raise SourceError(f"{label}: the archive changed while it was read")
 
     return opened
 
@@ -140,20 +194,29 @@ def _zip_members(path: Path, modified: float) -> Iterator[Input | Unreadable]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if not m.is_dir() and not _hidden(Path(m.filename))]
-    except (zipfile.BadZipFile, OSError) as error:
+    except READ_ERRORS as error:
         yield Unreadable(str(path), f"broken archive: {error}")
         return
     for member in members:
         label = f"{path}!{member.filename}"
+        yield Input(label, member.file_size, _zip_opener(path, member, label), modified_ts=modified, compressed=True)
 
-        def opened(name: str = member.filename, label: str = label, size: int = member.compress_size) -> IO[bytes]:
-            return cast("IO[bytes]", _Bounded(zipfile.ZipFile(path).open(name), label, size))
 
-        yield Input(label, member.file_size, opened, modified_ts=modified, compressed=True)
+def _zip_opener(path: Path, member: zipfile.ZipInfo, label: str) -> Callable[[], IO[bytes]]:
+    def opened() -> IO[bytes]:
+        with contextlib.ExitStack() as beneath:
+            archive = beneath.enter_context(zipfile.ZipFile(path))
+            try:
+                stream = cast("io.BufferedReader", archive.open(member))
+            except RuntimeError as error:  # encrypted, or a compression that Python does not have
+                raise SourceError(f"{label}: {error}") from error
+            return _unpacked(stream, label, member.compress_size, beneath.pop_all())
+
+    return opened
 
 
 def _hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in path.parts)
+    return any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts)
 
 
 def _file(path: Path) -> Iterator[Input | Unreadable]:
@@ -167,7 +230,7 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
     except OSError as error:
         yield Unreadable(str(path), error.strerror or str(error))
         return
-    opener = _opener(path, magic, status.st_size)
+    opener = _opener(path, status.st_size)
     if magic.startswith(_ZIP):
         yield from _zip_members(path, status.st_mtime)
     elif _is_tar(opener):
@@ -178,10 +241,21 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
 
 
 def _folder(path: Path) -> Iterator[Input | Unreadable]:
-    for entry in sorted(path.rglob("*")):
-        if entry.is_dir() or _hidden(entry.relative_to(path)) or entry.name.endswith(SKIPPED_SUFFIXES):
-            continue
+    entries = [
+        entry for entry in sorted(path.rglob("*"))
+        if not (_is_folder(entry) or _hidden(entry.relative_to(path)) or entry.name.endswith(SKIPPED_SUFFIXES))
+    ]
+    if not entries:
+        yield Unreadable(str(path), "no files in this folder")
+    for entry in entries:
         yield from _file(entry)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _stdin() -> Iterator[Input]:
@@ -189,6 +263,13 @@ def _stdin() -> Iterator[Input]:
 
 
 def _named(name: str) -> Iterator[Input | Unreadable]:
+    try:
+        yield from _found(name)
+    except OSError as error:  # a folder on the way that may not be entered, a name that is too long
+        yield Unreadable(name, error.strerror or str(error))
+
+
+def _found(name: str) -> Iterator[Input | Unreadable]:
     path = Path(name)
     if name == "-":
         yield from _stdin()

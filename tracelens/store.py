@@ -13,17 +13,21 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError, QueryError, QueryTimeout
+
+_T = TypeVar("_T")
 
 WRITER_MEMORY: Final = "256MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
@@ -49,10 +53,15 @@ class Result:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def pl(self) -> Any:
-        """The rows as a Polars frame."""
+        """The rows as a Polars frame, columns in the types that DuckDB gave them."""
         import polars as pl
 
-        return pl.DataFrame(self.rows, schema=list(self.columns), orient="row", infer_schema_length=None)
+        known = {
+            "VARCHAR": pl.String, "BOOLEAN": pl.Boolean, "INTEGER": pl.Int32, "BIGINT": pl.Int64, "HUGEINT": pl.Int128,
+            "FLOAT": pl.Float32, "DOUBLE": pl.Float64, "TIMESTAMP": pl.Datetime("us"), "DATE": pl.Date,
+        }  # fmt: skip
+        schema = {name: known.get(kind) for name, kind in zip(self.columns, self.types, strict=True)}
+        return pl.DataFrame(self.rows, schema=schema, orient="row", infer_schema_length=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +126,10 @@ def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def memory_case() -> duckdb.DuckDBPyConnection:
-    """An empty case in memory, for checks on views and queries."""
-    connection = duckdb.connect(":memory:")
+    """An empty case in memory, for checks on views and queries.  It has no way out, like a case that is read."""
+    connection = duckdb.connect(":memory:", config=dict(_READ_ONLY_SETTINGS))
     apply_schema(connection)
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
 
@@ -142,10 +152,14 @@ class Store:
 
         Raises `QueryError` with DuckDB's message, `QueryTimeout` when `timeout_s` has passed.
         """
-        with self._cursor(timeout_s) as cursor:
-            cursor.execute(sql, dict(params) if params else None)
-            described = cursor.description or []
-            rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
+        with self._cursor() as cursor:
+
+            def work() -> tuple[list[Any], list[tuple[Any, ...]]]:
+                cursor.execute(sql, dict(params) if params else None)
+                described = cursor.description or []
+                return described, cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
+
+            described, rows = _interruptible(cursor, work, timeout_s)
         more = limit is not None and len(rows) > limit
         return Result(
             tuple(str(column[0]) for column in described),
@@ -153,14 +167,6 @@ class Store:
             rows[:limit] if limit is not None else rows,
             more,
         )
-
-    def write_parquet(self, sql: str, target: Path, params: Mapping[str, Any] | None = None) -> None:
-        """Run one query and write its rows to a Parquet file (by Polars: the case itself may not touch files)."""
-        import polars as pl
-
-        with self._cursor(None) as cursor:
-            relation: Any = cursor.execute(sql, dict(params) if params else None)
-            pl.DataFrame(relation).write_parquet(target)
 
     def close(self) -> None:
         """Close the case."""
@@ -173,30 +179,36 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def _cursor(self, timeout_s: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = self._connection.cursor()
-        stopped = threading.Event()
-
-        def stop() -> None:
-            stopped.set()
-            cursor.interrupt()
-
-        timer = threading.Timer(timeout_s, stop) if timeout_s else None
-        if timer:
-            timer.daemon = True
-            timer.start()
         try:
             yield cursor
         except duckdb.Error as error:
-            if stopped.is_set():
-                raise QueryTimeout(
-                    f"stopped after {timeout_s:g} s", hint="raise --timeout, or ask for less"
-                ) from error
             raise QueryError(str(error)) from error
         finally:
-            if timer:
-                timer.cancel()
             cursor.close()
+
+
+def _interruptible(cursor: duckdb.DuckDBPyConnection, work: Callable[[], _T], timeout_s: float | None) -> _T:
+    """Run `work` in a thread of its own, so that Ctrl-C and the time limit reach DuckDB while it computes."""
+    outcome: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed over to the caller, whatever it is
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        return outcome.result(timeout_s)
+    except FutureTimeout as error:
+        raise QueryTimeout(f"stopped after {timeout_s:g} s", hint="raise --timeout, or ask for less") from error
+    finally:
+        if thread.is_alive():
+            cursor.interrupt()
+            thread.join()
 
 
 def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
@@ -236,7 +248,10 @@ class CaseWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._partial = path.with_name(f".{path.name}.partial")
+        self._target = path.resolve()
+        """Where the case lies; `path` may be a link to it, and stays one."""
+        self._partial = self._target.with_name(f".{self._target.name}.partial")
+        self._lock_path = self._target.with_name(f".{self._target.name}.lock")
 
     def __enter__(self) -> Self:
         self._lock = self._take_lock()
@@ -253,13 +268,12 @@ class CaseWriter:
                 self._connection.execute("CHECKPOINT")
             self._connection.close()
             if kind is None:
-                os.replace(self._partial, self.path)
+                self._partial.replace(self._target)
         finally:
             self._drop_partial()
 
     def _take_lock(self) -> int:
         """Hold the folder entry ``.NAME.lock``: two ingests into one case never mix."""
-        self._lock_path = self.path.with_name(f".{self.path.name}.lock")
         try:
             handle = os.open(self._lock_path, os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
@@ -267,18 +281,25 @@ class CaseWriter:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
             os.close(handle)
             raise CaseError(
-                f"{self.path}: another ingest is writing this case", hint="wait for it to end, or choose another --case"
+                f"{self.path}: another ingest{f' (process {holder})' if holder else ''} is writing this case",
+                hint="wait for it to end, or choose another --case",
             ) from error
+        if not self._lock_path.exists() or os.fstat(handle).st_ino != self._lock_path.stat().st_ino:
+            os.close(handle)  # whoever held it took the entry away in between
+            return self._take_lock()
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         return handle
 
     def _open_copy(self) -> duckdb.DuckDBPyConnection:
         self._partial.unlink(missing_ok=True)
-        known = self.path.exists()
+        known = self._target.exists()
         if known:
             Store(self.path).close()
-            shutil.copyfile(self.path, self._partial)
+            shutil.copyfile(self._target, self._partial)
         connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
         self._partial.chmod(0o600)
         connection.execute("SET preserve_insertion_order = false")
@@ -415,10 +436,14 @@ class CaseWriter:
 
     def run_script(self, name: str, params: Mapping[str, Any] | None = None) -> None:
         """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names."""
-        text = (resources.loading() / f"{name}.sql").read_text(encoding="utf-8")
-        for statement in self._connection.extract_statements(text):
-            wanted = {key: value for key, value in (params or {}).items() if key in statement.named_parameters}
-            self._connection.execute(statement, wanted or None)
+        _run_script(self._connection, name, params or {})
+
+
+def _run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
+    text = (resources.loading() / f"{name}.sql").read_text(encoding="utf-8")
+    for statement in connection.extract_statements(text):
+        wanted = {key: value for key, value in params.items() if key in statement.named_parameters}
+        connection.execute(statement, wanted or None)
 
 
 def _place(column: str, placement: Placement) -> str:
@@ -457,3 +482,68 @@ def _stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str
         "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' ORDER BY ALL"
     ).fetchall()
     return [(table, column) for table, column in found if table in tables]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table or view: DuckDB's name of its type, and whether each row must have it."""
+
+    type: str
+    required: bool
+
+
+class MemoryCase:
+    """A case in memory that is filled by hand.  What is done inside `trial` is undone at its end."""
+
+    def __init__(self) -> None:
+        self._connection = memory_case()
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[Self]:
+        """A transaction that is rolled back, so that one case in memory serves many checks."""
+        self._connection.begin()
+        try:
+            yield self
+        finally:
+            self._connection.rollback()
+
+    def columns(self, name: str) -> dict[str, Column]:
+        """Columns of a table or view, in order; empty where there is none of that name."""
+        rows = self.run(
+            "SELECT column_name, data_type, NOT is_nullable FROM duckdb_columns() "
+            "WHERE NOT internal AND table_name = $name ORDER BY column_index",
+            {"name": name},
+        ).rows
+        return {column: Column(kind, required) for column, kind, required in rows}
+
+    def freeze(self, view: str) -> None:
+        """Put an empty table of the same columns in the place of a view; a table stays as it is."""
+        if self.run("SELECT 1 FROM duckdb_views() WHERE NOT internal AND view_name = $name", {"name": view}).rows:
+            self._execute(f'CREATE TABLE "_frozen" AS SELECT * FROM "{view}" LIMIT 0')  # noqa: S608
+            self._execute(f'DROP VIEW "{view}"; ALTER TABLE "_frozen" RENAME TO "{view}"')
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> None:
+        """Insert one row; columns that it leaves out are NULL."""
+        names = ", ".join(f'"{name}"' for name in row)
+        places = ", ".join("?" for _ in row)
+        self._execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', list(row.values()))  # noqa: S608
+
+    def run_script(self, name: str, params: Mapping[str, Any]) -> None:
+        """Run one of the SQL files of ``loading/``, as `CaseWriter.run_script` does."""
+        try:
+            _run_script(self._connection, name, params)
+        except duckdb.Error as error:
+            raise QueryError(f"loading/{name}.sql: {error}") from error
+
+    def run(self, sql: str, params: Mapping[str, Any] | None = None) -> Result:
+        """Rows of one query; raises `QueryError` with DuckDB's message."""
+        cursor = self._execute(sql, dict(params) if params else None)
+        described = cursor.description or []
+        names, types = (tuple(str(column[at]) for column in described) for at in (0, 1))
+        return Result(names, types, cursor.fetchall())
+
+    def _execute(self, sql: str, params: Any = None) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.execute(sql, params)
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error

@@ -26,33 +26,34 @@ STAGE_LETTERS: Final = {
 """One letter per stage, in the order in which screens list them; no stage is told by its colour alone."""
 
 _MICROSECOND: Final = 1e-6
-_LONG_S: Final = 100.0
+_DURATIONS: Final = (
+    (99.95, 1.0, ".0f", "s"),
+    (0.9995, 1.0, ".2f", "s"),
+    (0.00995, 1e3, ".0f", "ms"),
+    (0.0009995, 1e3, ".1f", "ms"),
+    (_MICROSECOND, 1e6, ".0f", "µs"),
+)
+"""From how many seconds on: factor, digits, unit.  The limits round up into the unit that follows."""
 _MINUTES_S: Final = 600.0
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _KIBI: Final = 1024
-_SURE_PERCENT: Final = 10
+_FULL_NUMBERS: Final = 100.0
+_FULL_PERCENT: Final = 9.95
+_NO_PERCENT: Final = 0.05
+_FINE_PERCENTILE: Final = 99.0
 
 
 def duration(seconds: float | None) -> str:
     """Seconds as ``948 s``, ``12.00 s``, ``94 ms``, ``3.7 ms`` or ``257 µs``; from ten minutes on ``15 min 48 s``."""
     if seconds is None:
         return UNKNOWN
-    size = abs(seconds)
-    if size < _MICROSECOND:
-        return "0 ms"
-    if size >= _MINUTES_S:
-        minutes, rest = divmod(round(size), 60)
+    if abs(seconds) >= _MINUTES_S:
+        minutes, rest = divmod(round(abs(seconds)), 60)
         return f"{'-' if seconds < 0 else ''}{minutes:,} min {rest} s"
-    if size >= 0.9995:
-        return f"{seconds:.0f} s" if size >= _LONG_S else f"{seconds:.2f} s"
-    return _below_a_second(seconds)
-
-
-def _below_a_second(seconds: float) -> str:
-    size = abs(seconds)
-    if size >= 0.00995:
-        return f"{seconds * 1e3:.0f} ms"
-    return f"{seconds * 1e3:.1f} ms" if size >= 0.0009995 else f"{seconds * 1e6:.0f} µs"
+    for limit, factor, digits, unit in _DURATIONS:
+        if abs(seconds) >= limit:
+            return f"{seconds * factor:{digits}} {unit}"
+    return "0 ms"
 
 
 def error(seconds: float | None) -> str:
@@ -65,9 +66,9 @@ def percent(ratio: float | None) -> str:
     if ratio is None:
         return UNKNOWN
     value = ratio * 100
-    if abs(value) < 0.05:
+    if abs(value) < _NO_PERCENT:
         return "0 %"
-    return f"{value:.1f} %" if abs(value) < _SURE_PERCENT else f"{value:.0f} %"
+    return f"{value:.1f} %" if abs(value) < _FULL_PERCENT else f"{value:.0f} %"
 
 
 def percentile(ratio: float | None) -> str:
@@ -75,7 +76,7 @@ def percentile(ratio: float | None) -> str:
     if ratio is None:
         return UNKNOWN
     value = ratio * 100
-    text = f"{int(value * 10) / 10:.1f}" if value > 99 else f"{int(value + 1e-9)}"
+    text = f"{int(value * 10) / 10:.1f}" if value > _FINE_PERCENTILE else f"{int(value)}"
     return f"p{text.removesuffix('.0')}"
 
 
@@ -88,7 +89,7 @@ def number(value: float | None) -> str:
     """A number of no known unit, four digits of it: ``13.2``, ``515``."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.0f}" if abs(value) >= _LONG_S or value == int(value) else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= _FULL_NUMBERS or value == int(value) else f"{value:.3g}"
 
 
 def size(size_bytes: float | None) -> str:

@@ -4,7 +4,7 @@ WITH logged AS (
         run_id,
         request_id,
         min(event_ts) FILTER (WHERE event = 'received') AS received_ts,
-        min(event_ts) FILTER (WHERE event = 'added') AS added_ts,
+        max(event_ts) FILTER (WHERE event = 'received') AS last_received_ts,
         max(event_ts) FILTER (WHERE event = 'finished') AS finished_ts,
         max(event_ts) FILTER (WHERE event IN ('aborted', 'failed')) AS gone_ts,
         bool_or(event = 'aborted') AS was_aborted,
@@ -20,6 +20,50 @@ WITH logged AS (
     GROUP BY run_id, request_id
 ),
 
+named_client AS (
+    SELECT
+        client_request.* EXCLUDE (request_id),
+        client_link.basis AS join_basis,
+        coalesce(
+            client_link.request_id,
+            client_request.response_id,
+            client_request.client_id,
+            'request at ' || client_request.source_id || ':' || client_request.line_no
+        ) AS name
+    FROM client_request
+    LEFT JOIN client_link
+        ON client_request.source_id = client_link.source_id AND client_request.line_no = client_link.line_no
+),
+
+client AS (
+    -- A name that several client rows have is the joined one's, else the first one's; the others say where they stand.
+    SELECT
+        * EXCLUDE (name),
+        CASE
+            WHEN row_number() OVER (PARTITION BY run_id, name ORDER BY join_basis IS NULL, source_id, line_no) = 1 THEN name
+            ELSE name || ' (again at ' || source_id || ':' || line_no || ')'
+        END AS request_id
+    FROM named_client
+),
+
+stated AS (
+    SELECT *
+    FROM server_request
+    WHERE measured_by <> 'response'
+    UNION ALL
+    -- The metrics of a response belong to the client's line that they stand in, whatever it is called.
+    SELECT server_request.* REPLACE (coalesce(client.request_id, server_request.request_id) AS request_id)
+    FROM server_request
+    LEFT JOIN client
+        ON
+            server_request.run_id = client.run_id
+            AND server_request.source_id = client.source_id
+            AND server_request.line_no = client.line_no
+    WHERE server_request.measured_by = 'response'
+),
+
+-- An id can stand in several spans (n > 1, or a client that sent it twice): the first one is taken as a whole.  What it
+-- leaves out is filled in from the server's own request log, then from the metrics of the response.
 measured AS (
     SELECT
         run_id,
@@ -39,14 +83,14 @@ measured AS (
         arg_min(sequence_count, preference) AS sequence_count,
         arg_min(finish_reason, preference) AS finish_reason,
         max(preemption_count) AS preemption_count,
-        bool_or(measured_by = 'span') AS has_span,
-        count(*) FILTER (WHERE measured_by = 'span') AS span_count
+        bool_or(measured_by = 'span') AS has_span
     FROM (
         SELECT
             *,
-            (CASE measured_by WHEN 'span' THEN 0 WHEN 'log' THEN 1 ELSE 2 END) * 1e12 + source_id * 1e9 + line_no AS preference
-        FROM server_request
+            CASE measured_by WHEN 'span' THEN 0 WHEN 'log' THEN 1 ELSE 2 END AS preference
+        FROM stated
         WHERE request_id IS NOT NULL
+        QUALIFY row_number() OVER (PARTITION BY run_id, request_id, measured_by ORDER BY source_id, line_no) = 1
     )
     GROUP BY run_id, request_id
 ),
@@ -70,9 +114,8 @@ unnamed AS (
         sequence_count,
         finish_reason,
         preemption_count,
-        measured_by = 'span' AS has_span,
-        1 AS span_count
-    FROM server_request
+        measured_by = 'span' AS has_span
+    FROM stated
     WHERE request_id IS NULL
 ),
 
@@ -82,43 +125,18 @@ server AS (
     SELECT * FROM unnamed
 ),
 
-client AS (
-    SELECT
-        client_request.* EXCLUDE (request_id),
-        coalesce(
-            client_link.request_id,
-            client_request.response_id || twin,
-            client_request.client_id || twin,
-            'request at ' || client_request.source_id || ':' || client_request.line_no
-        ) AS request_id,
-        client_link.basis AS join_basis
-    FROM (
-        SELECT
-            *,
-            CASE
-                WHEN
-                    row_number() OVER (
-                        PARTITION BY run_id, coalesce(response_id, client_id)
-                        ORDER BY request_id NULLS LAST, source_id, line_no
-                    ) > 1
-                    THEN ' (again at ' || source_id || ':' || line_no || ')'
-                ELSE ''
-            END AS twin
-        FROM client_request
-    ) AS client_request
-    LEFT JOIN client_link
-        ON client_request.source_id = client_link.source_id AND client_request.line_no = client_link.line_no
-),
-
 server_all AS (
     SELECT
         coalesce(server.run_id, logged.run_id) AS run_id,
         coalesce(server.request_id, logged.request_id) AS request_id,
         server.* EXCLUDE (run_id, request_id),
         logged.received_ts,
-        logged.added_ts,
+        -- From the log's stamps alone; an id that was received twice has no length of its own there.
+        CASE
+            WHEN logged.received_ts = logged.last_received_ts AND coalesce(logged.finished_ts, logged.gone_ts) >= logged.received_ts
+                THEN epoch(coalesce(logged.finished_ts, logged.gone_ts) - logged.received_ts)
+        END AS log_e2e_s,
         logged.finished_ts,
-        logged.gone_ts,
         logged.was_aborted,
         logged.has_failed,
         logged.error_s AS log_error_s,
@@ -137,14 +155,15 @@ SELECT
     coalesce(s.request_id, c.request_id) AS request_id,
     coalesce(s.arrival_ts, s.received_ts, c.client_sent_ts) AS arrival_ts,
     CASE
-        WHEN s.arrival_ts IS NOT NULL THEN 'span'
+        WHEN s.arrival_ts IS NOT NULL AND s.has_span THEN 'span'
+        WHEN s.arrival_ts IS NOT NULL THEN 'request log'
         WHEN s.received_ts IS NOT NULL THEN 'log, whole second, after tokenization'
         WHEN c.client_sent_ts IS NOT NULL THEN 'client sent'
     END AS arrival_basis,
     s.ttft_s,
     c.client_ttft_s,
     s.queue_s,
-    coalesce(s.prefill_s, CASE WHEN s.has_span THEN s.ttft_s - s.queue_s END) AS prefill_s,
+    coalesce(s.prefill_s, CASE WHEN s.has_span AND s.ttft_s >= s.queue_s THEN s.ttft_s - s.queue_s END) AS prefill_s,
     s.prefill_s IS NOT NULL AS prefill_stated,
     s.decode_s,
     coalesce(
@@ -154,8 +173,11 @@ SELECT
         END,
         c.client_tpot_s
     ) AS tpot_s,
-    coalesce(s.e2e_s, epoch(coalesce(s.finished_ts, s.gone_ts) - s.received_ts)) AS e2e_s,
-    CASE WHEN s.e2e_s IS NULL AND coalesce(s.finished_ts, s.gone_ts) IS NOT NULL THEN s.log_error_s ELSE 0.0 END AS e2e_error_s,
+    coalesce(s.e2e_s, s.ttft_s + s.decode_s, s.log_e2e_s) AS e2e_s,
+    CASE
+        WHEN coalesce(s.e2e_s, s.ttft_s + s.decode_s) IS NOT NULL THEN 0.0
+        WHEN s.log_e2e_s IS NOT NULL THEN coalesce(s.log_error_s, 1.0)
+    END AS e2e_error_s,
     c.client_e2e_s,
     c.client_wait_s,
     c.client_sent_ts,
@@ -199,7 +221,7 @@ COMMENT ON VIEW request IS 'One row per request, everything that any source says
 COMMENT ON COLUMN request.run_id IS 'Run.';
 COMMENT ON COLUMN request.request_id IS 'The server''s external id; the client''s where the server side has none.';
 COMMENT ON COLUMN request.arrival_ts IS 'When it arrived, UTC; see arrival_basis.';
-COMMENT ON COLUMN request.arrival_basis IS 'What arrival_ts is: the span''s start, the log''s Received line (whole second, after tokenization), or the client''s send.';
+COMMENT ON COLUMN request.arrival_basis IS 'What arrival_ts is: the span''s start, the server''s own request log, the log''s Received line (whole second, after tokenization), or the client''s send.';
 COMMENT ON COLUMN request.ttft_s IS 'TTFT on the server: arrival to first token, seconds.';
 COMMENT ON COLUMN request.client_ttft_s IS 'TTFT at the client: sent to first chunk with content, seconds. NULL where it did not stream.';
 COMMENT ON COLUMN request.queue_s IS 'Time in the scheduler''s queue, seconds. It does not hold the wait for a running engine step (V1).';
@@ -208,7 +230,7 @@ COMMENT ON COLUMN request.prefill_stated IS 'Whether a source stated prefill_s.'
 COMMENT ON COLUMN request.decode_s IS 'First to last token on the server, seconds.';
 COMMENT ON COLUMN request.tpot_s IS 'Time per output token after the first, seconds; from the server where it is known, else from the client.';
 COMMENT ON COLUMN request.e2e_s IS 'Arrival to last token on the server, seconds; from log stamps where no span says it, see e2e_error_s.';
-COMMENT ON COLUMN request.e2e_error_s IS 'Error of e2e_s, seconds: 1 where it is the difference of two log stamps.';
+COMMENT ON COLUMN request.e2e_error_s IS 'Error of e2e_s, seconds: 0 where the server measured it, 1 where it is the difference of two log stamps.';
 COMMENT ON COLUMN request.client_e2e_s IS 'Sent to end of the answer at the client, seconds.';
 COMMENT ON COLUMN request.client_wait_s IS 'Planned to sent at the client, seconds.';
 COMMENT ON COLUMN request.client_sent_ts IS 'When the client sent it, client''s clock.';

@@ -15,10 +15,10 @@ coded AS (
         run_id,
         engine,
         CASE
-            WHEN version_count = 1 AND regexp_matches(vllm_version, '^0\.\d+\.\d+') AND NOT starts_with(vllm_version, '0.1.dev')
+            WHEN version_count = 1 AND regexp_matches(vllm_version, '^0\.\d{1,3}\.\d{1,3}(?:\D|$)') AND NOT starts_with(vllm_version, '0.1.dev')
                 THEN
-                    regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 1)::INTEGER * 1000
-                    + regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 2)::INTEGER
+                    try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 1) AS INTEGER) * 1000
+                    + try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 2) AS INTEGER)
         END AS version_code
     FROM stated
 )
@@ -37,110 +37,152 @@ GROUP BY coded.run_id;
 COMMENT ON VIEW _server_meaning IS 'One row per run with one known vLLM version: what its own times mean.';
 
 CREATE VIEW _request_timing AS
-WITH offset_of AS (
-    SELECT
-        run_id,
-        from_source_id,
-        to_source_id,
-        chosen_s,
-        error_s
-    FROM clock_offset
-    WHERE chosen_s IS NOT NULL
-),
-
-crossed AS (
+WITH crossed AS (
+    -- Stamps of two clocks against each other.  way_back_s is the shortest way back that any request of the file took.
     SELECT
         r.*,
+        r.arrival_basis IN ('span', 'request log') AS has_arrival,
         meaning.arrival_includes_tokenize,
         meaning.queue_starts,
         link.error_s AS offset_error_s,
+        link.chosen_s - link.low_s AS way_back_s,
         epoch(r.arrival_ts - r.client_sent_ts) - link.chosen_s AS way_in_s,
         epoch(r.client_first_chunk_ts - r.arrival_ts) - r.ttft_s + link.chosen_s AS way_out_s,
-        epoch(r.client_headers_ts - r.arrival_ts) + link.chosen_s AS headers_after_arrival_s
+        epoch(r.client_headers_ts - r.arrival_ts) + link.chosen_s AS headers_after_arrival_s,
+        r.ttft_s - r.queue_s - r.prefill_s AS rest_s,
+        CASE
+            WHEN r.client_ttft_s IS NOT NULL THEN 'client'
+            WHEN r.ttft_s IS NOT NULL THEN 'server'
+            WHEN coalesce(r.client_e2e_s, r.e2e_s) IS NOT NULL THEN 'end'
+            ELSE 'none'
+        END AS frame
     FROM request AS r
     LEFT JOIN _server_meaning AS meaning ON r.run_id = meaning.run_id
-    LEFT JOIN offset_of AS link
+    LEFT JOIN clock_offset AS link
         ON
             r.run_id = link.run_id AND r.client_source_id = link.from_source_id
-            AND r.server_source_id = link.to_source_id AND r.has_span
+            AND r.server_source_id = link.to_source_id AND link.chosen_s IS NOT NULL
+            AND r.arrival_basis IN ('span', 'request log')
 ),
 
-floored AS (
+headed AS (
     SELECT
         *,
-        min(way_out_s) OVER (PARTITION BY run_id, client_source_id) AS least_way_out_s
-    FROM crossed
-),
-
-framed AS (
-    SELECT
-        *,
-        CASE
-            WHEN client_ttft_s IS NOT NULL THEN 'client'
-            WHEN ttft_s IS NOT NULL THEN 'server'
-            WHEN coalesce(client_e2e_s, e2e_s) IS NOT NULL THEN 'end'
-            ELSE 'none'
-        END AS frame,
-        -- A stage across two clocks is unknown where the offset's interval is wider than the stage itself.
-        CASE WHEN client_ttft_s IS NOT NULL AND way_in_s >= 0 AND way_in_s >= 2 * offset_error_s THEN way_in_s END AS network_in_s,
-        CASE WHEN client_ttft_s IS NOT NULL AND way_out_s >= 0 AND way_out_s >= 2 * offset_error_s THEN way_out_s END AS stream_out_s,
-        CASE WHEN has_span THEN ttft_s - queue_s - prefill_s END AS rest_s
-    FROM floored
-),
-
--- Between arrival and queue: front end and tokenization, then the wait for the running engine step.
-split_by_headers AS (
-    SELECT
-        *,
+        -- A request that does not nest at this offset was joined to the wrong one, or its clocks were set.
+        least(way_in_s, way_out_s) < -offset_error_s - 0.001 AS is_contradicted,
+        -- Between arrival and queue: front end and tokenization, then the wait for the running engine step.
         CASE
             WHEN
                 streamed AND arrival_includes_tokenize AND rest_s >= 0
-                AND headers_after_arrival_s - least_way_out_s >= -offset_error_s
+                AND headers_after_arrival_s - way_back_s >= -offset_error_s
                 AND rest_s >= 2 * offset_error_s
-                THEN least(rest_s, greatest(0.0, headers_after_arrival_s - greatest(least_way_out_s, 0.0)))
+                THEN least(rest_s, greatest(0.0, headers_after_arrival_s - greatest(way_back_s, 0.0)))
         END AS tokenize_by_headers_s
-    FROM framed
+    FROM crossed
 ),
 
-step AS (
-    -- The step that ended within the second in which the request was scheduled, where step lines exist.
+split AS (
     SELECT
-        timing.run_id,
-        timing.request_id,
-        max(engine_step.elapsed_s) AS elapsed_s
-    FROM split_by_headers AS timing
-    INNER JOIN engine_step
+        *,
+        -- When it was scheduled, where only step lines can say what it waited for until then.
+        CASE
+            WHEN
+                rest_s > 0.05 AND has_arrival AND tokenize_by_headers_s IS NULL
+                AND arrival_includes_tokenize IS DISTINCT FROM FALSE AND queue_starts IS DISTINCT FROM 'arrival'
+                THEN _later(arrival_ts, rest_s)
+        END AS scheduled_ts
+    FROM headed
+),
+
+logged_second AS (
+    SELECT
+        run_id,
+        date_trunc('second', step_ts) AS second_ts,
+        list({'step_ts': step_ts, 'elapsed_s': elapsed_s}) AS steps
+    FROM (
+        SELECT
+            run_id,
+            step_ts,
+            max(elapsed_s) AS elapsed_s
+        FROM engine_step
+        WHERE step_ts IS NOT NULL AND elapsed_s IS NOT NULL
+        GROUP BY run_id, step_ts
+    )
+    GROUP BY run_id, second_ts
+),
+
+stepped AS (
+    -- The longest step that ended within the second in which the request was scheduled.
+    SELECT
+        split.*,
+        list_max(list_transform(
+            list_filter(
+                list_concat(this_second.steps, second_before.steps),
+                lambda s: s.step_ts BETWEEN _later(split.scheduled_ts, -1.05) AND _later(split.scheduled_ts, 0.05)
+            ),
+            lambda s: s.elapsed_s
+        )) AS blocking_step_s
+    FROM split
+    LEFT JOIN logged_second AS this_second
         ON
-            timing.run_id = engine_step.run_id
-            AND engine_step.step_ts
-            BETWEEN timing.arrival_ts + to_microseconds(((timing.rest_s - 1.05) * 1e6)::BIGINT)
-            AND timing.arrival_ts + to_microseconds(((timing.rest_s + 0.05) * 1e6)::BIGINT)
-    WHERE timing.rest_s > 0.05 AND timing.tokenize_by_headers_s IS NULL
-    GROUP BY timing.run_id, timing.request_id
+            split.run_id = this_second.run_id
+            AND date_trunc('second', _later(split.scheduled_ts, 0.05)) = this_second.second_ts
+    LEFT JOIN logged_second AS second_before
+        ON
+            split.run_id = second_before.run_id
+            AND date_trunc('second', _later(split.scheduled_ts, -0.95)) = second_before.second_ts
+),
+
+whole AS (
+    SELECT
+        *,
+        CASE frame
+            WHEN 'client' THEN client_ttft_s
+            WHEN 'server' THEN ttft_s
+            WHEN 'end' THEN coalesce(client_e2e_s, e2e_s)
+        END AS whole_s,
+        CASE frame
+            WHEN 'client' THEN coalesce(client_e2e_s - client_ttft_s, decode_s)
+            WHEN 'server' THEN e2e_s - ttft_s
+            WHEN 'end' THEN decode_s
+        END AS after_first_token_s
+    FROM stepped
+),
+
+pieced AS (
+    SELECT
+        *,
+        -- A stage across two clocks is unknown where the offset's interval is wider than the stage itself.
+        CASE
+            WHEN frame = 'client' AND NOT coalesce(is_contradicted, FALSE) AND way_in_s >= greatest(2 * offset_error_s, 0) THEN way_in_s
+        END AS network_in_s,
+        CASE
+            WHEN tokenize_by_headers_s IS NOT NULL THEN tokenize_by_headers_s
+            WHEN arrival_includes_tokenize AND blocking_step_s < rest_s THEN rest_s - blocking_step_s
+        END AS tokenize_s,
+        CASE
+            WHEN queue_starts = 'arrival' THEN NULL
+            WHEN tokenize_by_headers_s IS NOT NULL THEN rest_s - tokenize_by_headers_s
+            WHEN arrival_includes_tokenize = FALSE AND rest_s >= 0 THEN rest_s
+            WHEN blocking_step_s IS NOT NULL THEN least(rest_s, blocking_step_s)
+        END AS step_wait_s,
+        CASE
+            WHEN frame = 'client' AND NOT coalesce(is_contradicted, FALSE) AND way_out_s >= greatest(2 * offset_error_s, 0) THEN way_out_s
+        END AS stream_out_s,
+        CASE WHEN after_first_token_s >= 0 THEN after_first_token_s END AS decode_stage_s
+    FROM whole
 )
 
 SELECT
-    timing.*,
-    CASE
-        WHEN timing.queue_starts = 'arrival' THEN NULL
-        WHEN timing.tokenize_by_headers_s IS NOT NULL THEN timing.rest_s - timing.tokenize_by_headers_s
-        WHEN timing.arrival_includes_tokenize = FALSE AND timing.rest_s >= 0 THEN timing.rest_s
-        WHEN step.elapsed_s IS NOT NULL THEN least(timing.rest_s, step.elapsed_s)
-    END AS step_wait_s,
-    CASE
-        WHEN timing.tokenize_by_headers_s IS NOT NULL THEN timing.tokenize_by_headers_s
-        WHEN timing.arrival_includes_tokenize AND step.elapsed_s < timing.rest_s THEN timing.rest_s - step.elapsed_s
-    END AS tokenize_s,
-    step.elapsed_s AS blocking_step_s,
-    CASE timing.frame
-        WHEN 'client' THEN timing.client_ttft_s
-        WHEN 'server' THEN timing.ttft_s
-        WHEN 'end' THEN coalesce(timing.client_e2e_s, timing.e2e_s)
-    END AS whole_s,
-    CASE timing.frame
-        WHEN 'client' THEN timing.client_e2e_s - timing.client_ttft_s
-        WHEN 'server' THEN timing.e2e_s - timing.ttft_s
-    END AS after_first_token_s
-FROM split_by_headers AS timing
-LEFT JOIN step ON timing.run_id = step.run_id AND timing.request_id = step.request_id;
+    *,
+    whole_s
+    - coalesce(network_in_s, 0)
+    - coalesce(tokenize_s, 0)
+    - coalesce(step_wait_s, 0)
+    - coalesce(queue_s, 0)
+    - coalesce(prefill_s, 0)
+    - coalesce(stream_out_s, 0)
+    - CASE WHEN frame = 'end' THEN coalesce(decode_stage_s, 0) ELSE 0 END
+        AS left_s
+FROM pieced;
 COMMENT ON VIEW _request_timing IS 'One row per request: the pieces that request_stage is made of.';

@@ -1,32 +1,51 @@
 CREATE VIEW stage_summary AS
-WITH whole AS (
+WITH stage AS (
+    -- The durations of request_stage without what explains them: this is asked of every request of a case.
     SELECT
         run_id,
-        sum(duration_s) AS ttft_sum_s
-    FROM request_stage
-    WHERE stage NOT IN ('client_wait', 'decode')
-        AND request_id IN (SELECT request.request_id FROM request WHERE request.ttft_s IS NOT NULL OR request.client_ttft_s IS NOT NULL)
-    GROUP BY run_id
+        frame IN ('client', 'server') AS has_ttft,
+        unnest([
+            {'stage': 'client_wait', 'stage_index': 0, 'duration_s': client_wait_s},
+            {'stage': 'network_in', 'stage_index': 1, 'duration_s': network_in_s},
+            {'stage': 'tokenize', 'stage_index': 2, 'duration_s': tokenize_s},
+            {'stage': 'step_wait', 'stage_index': 3, 'duration_s': step_wait_s},
+            {'stage': 'queue', 'stage_index': 4, 'duration_s': queue_s},
+            {'stage': 'kv_alloc', 'stage_index': 5, 'duration_s': NULL},
+            {'stage': 'prefill', 'stage_index': 6, 'duration_s': prefill_s},
+            {'stage': 'sample', 'stage_index': 7, 'duration_s': NULL},
+            {'stage': 'stream_out', 'stage_index': 8, 'duration_s': stream_out_s},
+            {'stage': 'decode', 'stage_index': 9, 'duration_s': decode_stage_s},
+            {'stage': 'unaccounted', 'stage_index': 10, 'duration_s': left_s}
+        ], recursive := TRUE)
+    FROM _request_timing
+),
+
+summed AS (
+    SELECT
+        run_id,
+        stage,
+        stage_index,
+        quantile_cont(duration_s, [0.5, 0.9, 0.99]) AS quantiles_s,
+        max(duration_s) AS max_s,
+        CASE WHEN stage NOT IN ('client_wait', 'decode') THEN sum(duration_s) FILTER (WHERE has_ttft) END AS in_ttft_s,
+        count(duration_s) AS observed_count,
+        count(*) AS request_count
+    FROM stage
+    GROUP BY run_id, stage, stage_index
 )
 
 SELECT
-    stage.run_id,
-    stage.stage,
-    stage.stage_index,
-    quantile_cont(stage.duration_s, 0.5) AS p50_s,
-    quantile_cont(stage.duration_s, 0.9) AS p90_s,
-    quantile_cont(stage.duration_s, 0.99) AS p99_s,
-    max(stage.duration_s) AS max_s,
-    CASE
-        WHEN stage.stage NOT IN ('client_wait', 'decode')
-            THEN sum(stage.duration_s) FILTER (WHERE r.ttft_s IS NOT NULL OR r.client_ttft_s IS NOT NULL) / any_value(whole.ttft_sum_s)
-    END AS share_of_ttft_ratio,
-    count(stage.duration_s) AS observed_count,
-    count(*) AS request_count
-FROM request_stage AS stage
-INNER JOIN request AS r ON stage.run_id = r.run_id AND stage.request_id = r.request_id
-LEFT JOIN whole ON stage.run_id = whole.run_id
-GROUP BY stage.run_id, stage.stage, stage.stage_index;
+    run_id,
+    stage,
+    stage_index,
+    quantiles_s[1] AS p50_s,
+    quantiles_s[2] AS p90_s,
+    quantiles_s[3] AS p99_s,
+    max_s,
+    in_ttft_s / nullif(sum(in_ttft_s) OVER (PARTITION BY run_id), 0) AS share_of_ttft_ratio,
+    observed_count,
+    request_count
+FROM summed;
 
 COMMENT ON VIEW stage_summary IS 'One row per run and stage: its quantiles over the requests in which it is known.';
 COMMENT ON COLUMN stage_summary.run_id IS 'Run.';

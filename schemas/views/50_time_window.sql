@@ -22,29 +22,35 @@ WITH engine AS (
     GROUP BY run_id, window_ts
 ),
 
-arrival AS (
+passed AS (
     SELECT
         run_id,
-        date_trunc('second', arrival_ts) AS window_ts,
-        count(*) AS arrival_count
+        arrival_ts,
+        CASE
+            WHEN end_status = 'ok' THEN coalesce(
+                CASE WHEN e2e_error_s = 0 THEN _later(arrival_ts, e2e_s) END,
+                _later(client_sent_ts, client_e2e_s),
+                _later(arrival_ts, e2e_s)
+            )
+        END AS completion_ts
     FROM request
-    WHERE arrival_ts IS NOT NULL
-    GROUP BY ALL
 ),
 
-completion AS (
+flow AS (
+    -- Arrivals and completions in one pass over the requests.
     SELECT
         run_id,
-        date_trunc('second', coalesce(
-            CASE WHEN e2e_error_s = 0 AND e2e_s IS NOT NULL THEN arrival_ts + to_microseconds((e2e_s * 1e6)::BIGINT) END,
-            client_sent_ts + to_microseconds((client_e2e_s * 1e6)::BIGINT),
-            arrival_ts + to_microseconds((e2e_s * 1e6)::BIGINT)
-        )) AS window_ts,
-        count(*) AS completion_count
-    FROM request
-    WHERE end_status = 'ok'
+        date_trunc('second', moment.at_ts) AS window_ts,
+        nullif(count(*) FILTER (WHERE moment.is_arrival), 0) AS arrival_count,
+        nullif(count(*) FILTER (WHERE NOT moment.is_arrival), 0) AS completion_count
+    FROM (
+        SELECT
+            run_id,
+            unnest([{'at_ts': arrival_ts, 'is_arrival': TRUE}, {'at_ts': completion_ts, 'is_arrival': FALSE}]) AS moment
+        FROM passed
+    )
+    WHERE moment.at_ts IS NOT NULL
     GROUP BY ALL
-    HAVING window_ts IS NOT NULL
 ),
 
 gpu AS (
@@ -62,9 +68,7 @@ gpu AS (
 second AS (
     SELECT run_id, window_ts FROM engine
     UNION
-    SELECT run_id, window_ts FROM arrival
-    UNION
-    SELECT run_id, window_ts FROM completion
+    SELECT run_id, window_ts FROM flow
     UNION
     SELECT run_id, window_ts FROM gpu
 )
@@ -75,8 +79,8 @@ SELECT
     engine.running_count::BIGINT AS running_count,
     engine.waiting_count::BIGINT AS waiting_count,
     engine.kv_cache_usage_ratio,
-    arrival.arrival_count,
-    completion.completion_count,
+    flow.arrival_count,
+    flow.completion_count,
     engine.prompt_tps,
     engine.generation_tps,
     gpu.sm_ratio,
@@ -84,8 +88,7 @@ SELECT
     gpu.power_w
 FROM second
 LEFT JOIN engine ON second.run_id = engine.run_id AND second.window_ts = engine.window_ts
-LEFT JOIN arrival ON second.run_id = arrival.run_id AND second.window_ts = arrival.window_ts
-LEFT JOIN completion ON second.run_id = completion.run_id AND second.window_ts = completion.window_ts
+LEFT JOIN flow ON second.run_id = flow.run_id AND second.window_ts = flow.window_ts
 LEFT JOIN gpu ON second.run_id = gpu.run_id AND second.window_ts = gpu.window_ts;
 
 COMMENT ON VIEW time_window IS 'One row per run and second in which any source says something; a value that no source has in that second is NULL.';

@@ -6,7 +6,7 @@ WITH point AS (
         CASE WHEN ttft_s IS NOT NULL THEN 'server' ELSE 'client' END AS measured_at,
         coalesce(ttft_s, client_ttft_s) AS ttft_s
     FROM request
-    WHERE input_tokens IS NOT NULL AND coalesce(ttft_s, client_ttft_s) IS NOT NULL
+    WHERE input_tokens IS NOT NULL AND abs(coalesce(ttft_s, client_ttft_s)) < 1e10
 ),
 
 -- One curve from one kind of clock: the server's where any request has it.
@@ -32,7 +32,7 @@ fitted AS (
 
 SELECT
     run_id,
-    slope_s_per_1k_tokens,
+    CASE WHEN spread > 0 THEN slope_s_per_1k_tokens END AS slope_s_per_1k_tokens,
     CASE
         WHEN sample_count > 2 AND spread > 0
             THEN slope_s_per_1k_tokens - 1.96 * sqrt(greatest(total_square * (1 - r2), 0) / (sample_count - 2) / spread)
@@ -41,8 +41,8 @@ SELECT
         WHEN sample_count > 2 AND spread > 0
             THEN slope_s_per_1k_tokens + 1.96 * sqrt(greatest(total_square * (1 - r2), 0) / (sample_count - 2) / spread)
     END AS slope_high_s,
-    intercept_s,
-    r2,
+    CASE WHEN spread > 0 THEN intercept_s END AS intercept_s,
+    CASE WHEN spread > 0 THEN r2 END AS r2,
     sample_count,
     measured_at
 FROM fitted;

@@ -30,8 +30,7 @@ started AS (
         sample.line_no,
         count(*) FILTER (WHERE passed.kind = 'received') AS received_count,
         count(*) FILTER (WHERE passed.kind = 'answered') AS answered_count
-    FROM sample
-    INNER JOIN (
+    FROM (
         SELECT
             source_id,
             line_no,
@@ -46,7 +45,8 @@ started AS (
         FROM access_line
         WHERE method = 'POST' AND status = 200
     ) AS passed
-        ON sample.source_id = passed.source_id AND passed.line_no > sample.from_line AND passed.line_no <= sample.line_no
+    ASOF INNER JOIN sample
+        ON passed.source_id = sample.source_id AND passed.line_no <= sample.line_no
     GROUP BY sample.source_id, sample.line_no
 ),
 

@@ -18,7 +18,9 @@ from tracelens.formats.client_stream import FORMAT
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_logs" / "client_stream"
-FORM = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas/inputs/client_stream.schema.json").read_text()))
+FORM = jsonschema.Draft202012Validator(
+    json.loads((ROOT / "schemas/inputs/client_stream.schema.json").read_text())
+)
 
 
 def frame(lines: list[str], first: int = 1) -> pl.DataFrame:
@@ -54,7 +56,9 @@ def rows(parsed: Parsed, table: str = "client_request") -> list[dict[str, Any]]:
 def instant(epoch_s: float | None) -> datetime | None:
     if epoch_s is None:
         return None
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=round(epoch_s * 1e6))).replace(tzinfo=None)
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=round(epoch_s * 1e6))).replace(
+        tzinfo=None
+    )
 
 
 def content_at(line: dict[str, Any]) -> list[float]:
@@ -87,7 +91,10 @@ def test_a_recorded_stream_has_the_times_of_its_chunks(name: str) -> None:
         assert row["client_sent_ts"] == instant(sent)
         assert row["client_first_chunk_ts"] == instant(arrivals[0])
         assert row["client_end_ts"] == instant(line["finished_at"])
-        assert (row["input_tokens"], row["output_tokens"]) == (line["prompt_tokens"], line["completion_tokens"])
+        assert (row["input_tokens"], row["output_tokens"]) == (
+            line["prompt_tokens"],
+            line["completion_tokens"],
+        )
         assert (row["cached_input_tokens"], row["max_tokens"]) == (line["cached_tokens"], line["max_tokens"])
         assert row["chunk_count"] == len(arrivals)
         assert (row["status"], row["http_status"], row["streamed"]) == ("ok", 200, True)
@@ -121,7 +128,9 @@ def test_a_client_without_a_stream_has_no_ttft() -> None:
         assert row["client_tpot_s"] is None
         assert row["streamed"] is False
         assert row["client_ttft_kind"] == "whole_response"
-        assert row["client_reported_ttft_s"] == pytest.approx(line["first_byte_at"] - line["sent_at"], abs=2e-6)
+        assert row["client_reported_ttft_s"] == pytest.approx(
+            line["first_byte_at"] - line["sent_at"], abs=2e-6
+        )
 
 
 def test_endings_are_told_apart() -> None:
@@ -200,7 +209,9 @@ def test_tokens_alone_are_requests_without_times() -> None:
     lines = sample("home_made_cached_tokens_only.jsonl")
     assert claim_of(lines).clock is Clock.NONE
     got = rows(parse(lines))
-    assert [row["cached_input_tokens"] for row in got] == [json.loads(line)["cached_tokens"] for line in lines]
+    assert [row["cached_input_tokens"] for row in got] == [
+        json.loads(line)["cached_tokens"] for line in lines
+    ]
     assert json.loads(got[1]["other"]) == {"turn": 2, "system_len": 23432, "messages": 4}
 
 
@@ -211,7 +222,11 @@ def test_the_form_that_is_asked_for() -> None:
     assert first["client_tpot_s"] == pytest.approx(0.25 / 2)
     assert first["client_wait_s"] == pytest.approx(0.125)
     assert first["cached_input_tokens"] == 128
-    assert (second["status"], second["client_ttft_s"], second["error"]) == ("rejected", None, "Too Many Requests")
+    assert (second["status"], second["client_ttft_s"], second["error"]) == (
+        "rejected",
+        None,
+        "Too Many Requests",
+    )
     assert (third["status"], third["client_ttft_s"], third["client_e2e_s"]) == ("aborted", 1.5, None)
     assert third["client_end_ts"] == instant(1795956420.0)
     assert [row["chunk_kind"] for row in rows(parsed, "client_stream")] == ["rctcuD", "kt"]
@@ -240,18 +255,30 @@ def test_epochs_of_every_unit_are_the_same_instant(unit: tuple[str, int], key: s
 
 
 def test_iso_texts_are_instants() -> None:
-    zoned = one(sent_at="2026-11-29T13:46:54.651777+01:00", first_content_at="2026-11-29T12:46:55.651777Z", stream=True)
-    assert zoned["client_sent_ts"] == datetime(2026, 11, 29, 12, 46, 54, 651777)  # noqa: DTZ001
+    zoned = one(
+        sent_at="2026-11-29T13:46:54.651777+01:00",
+        first_content_at="2026-11-29T12:46:55.651777Z",
+        stream=True,
+    )
+    assert zoned["client_sent_ts"] == datetime(2026, 11, 29, 12, 46, 54, 651777)
     assert zoned["client_ttft_s"] == pytest.approx(1.0)
     assert claim_of(['{"sent_at": "2026-11-29 12:46:54", "e2e_s": 1}']).clock is Clock.LOCAL
-    mixed = rows(parse(['{"sent_at": "2026-11-29 12:46:54", "e2e_s": 1}', '{"sent_at": 1795956414, "e2e_s": 1}']))
-    assert [row["client_sent_ts"] is None for row in mixed].count(True) == 1  # two clocks cannot share a column
+    mixed = rows(
+        parse(['{"sent_at": "2026-11-29 12:46:54", "e2e_s": 1}', '{"sent_at": 1795956414, "e2e_s": 1}'])
+    )
+    assert [row["client_sent_ts"] is None for row in mixed].count(
+        True
+    ) == 1  # two clocks cannot share a column
 
 
 def test_chunk_times_count_from_the_send_where_the_zero_of_the_file_cannot_be() -> None:
-    lines = [json.dumps({"t_send": sent, "chunks_t": [0.5, 0.75], "stream": True}) for sent in (0.0, 0.25, 10.0)]
+    lines = [
+        json.dumps({"t_send": sent, "chunks_t": [0.5, 0.75], "stream": True}) for sent in (0.0, 0.25, 10.0)
+    ]
     assert [row["client_ttft_s"] for row in rows(parse(lines))] == [0.5, 0.5, 0.5]
-    lines = [json.dumps({"t_send": sent, "chunks_t": [sent + 0.5], "stream": True}) for sent in (0.0, 0.25, 10.0)]
+    lines = [
+        json.dumps({"t_send": sent, "chunks_t": [sent + 0.5], "stream": True}) for sent in (0.0, 0.25, 10.0)
+    ]
     assert [row["client_ttft_s"] for row in rows(parse(lines))] == [0.5, 0.5, 0.5]
     lines = [json.dumps({"t_send": 0.25, "ttft_s": 0.5, "chunks_t": [0.5, 0.75], "stream": True})]
     assert rows(parse(lines), "client_stream")[0]["chunk_offset_s"] == [0.5, 0.75]
@@ -299,7 +326,9 @@ def test_status_words(line: dict[str, Any], status: str) -> None:
 
 
 def test_numbers_that_cannot_be_are_null() -> None:
-    row = one(sent_at=1795956414.5, finished_at=1795956414.0, ttft_s=-1, completion_tokens=2.5, prompt_tokens="12")
+    row = one(
+        sent_at=1795956414.5, finished_at=1795956414.0, ttft_s=-1, completion_tokens=2.5, prompt_tokens="12"
+    )
     assert (row["client_e2e_s"], row["client_ttft_s"], row["output_tokens"]) == (None, None, None)
     assert row["input_tokens"] == 12
     assert one(ttft_s="1.5")["client_ttft_s"] == 1.5
@@ -360,7 +389,11 @@ def test_other_files_are_not_claimed(line: str) -> None:
 
 
 def test_the_schema_takes_what_it_asks_for() -> None:
-    names = ["asked_for_epoch.jsonl", "asked_for_relative_ms.jsonl", *(path.name for path in SAMPLES.glob("vllm_*.jsonl"))]
+    names = [
+        "asked_for_epoch.jsonl",
+        "asked_for_relative_ms.jsonl",
+        *(path.name for path in SAMPLES.glob("vllm_*.jsonl")),
+    ]
     for name in names:
         for line in filter(None, sample(name)):
             FORM.validate(json.loads(line))
@@ -398,7 +431,11 @@ LEAVES = st.one_of(
         [1795956414.5, 1795956414500, "2026-11-29T12:46:54Z", "0001-01-01T00:00:00+14:00", "content", "1.5", 1e308, "1e999"]
     ),
 )  # fmt: skip
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=8)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
 KEYS = st.sampled_from(
     [
         "sent_at", "sent_at_ms", "t_send", "ttft_s", "ttft_ns", "e2e_s", "e2e", "chunk_at", "chunks", "chunks_ms", "chunk_kind", "itl",
@@ -407,7 +444,11 @@ KEYS = st.sampled_from(
     ]
 )  # fmt: skip
 OBJECTS = st.dictionaries(KEYS | st.text(max_size=6), VALUES, max_size=8).map(json.dumps)
-LINES = st.lists(OBJECTS | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=30), max_size=8)
+LINES = st.lists(
+    OBJECTS
+    | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=30),
+    max_size=8,
+)
 CLOCKS = st.sampled_from([Clock.UTC, Clock.LOCAL, Clock.RELATIVE, Clock.NONE])
 
 

@@ -51,7 +51,10 @@ def spans(lines: list[str]) -> list[tuple[int, dict[str, Any]]]:
 
 
 def export(*attributes: tuple[str, dict[str, Any]], **span: Any) -> str:
-    told = {"name": "llm_request", "attributes": [{"key": key, "value": value} for key, value in attributes]} | span
+    told = {
+        "name": "llm_request",
+        "attributes": [{"key": key, "value": value} for key, value in attributes],
+    } | span
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [told]}]}]})
 
 
@@ -72,7 +75,9 @@ def test_spans_are_rows_with_their_own_numbers(path: Path) -> None:
         assert row["request_id"] == told["gen_ai.request.id"]
         assert row["trace_id"] == span["traceId"]
         assert (row["measured_by"], row["service"]) == ("span", "vllm-server")
-        started = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(span["startTimeUnixNano"]) // 1000)
+        started = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+            microseconds=int(span["startTimeUnixNano"]) // 1000
+        )
         assert row["arrival_ts"] == started.replace(tzinfo=None)
         for column, name in COLUMNS.items():
             assert row[column] == (None if name not in told else pytest.approx(float(told[name]))), column
@@ -101,7 +106,9 @@ def test_numbers_and_ids_come_in_several_spellings() -> None:
         traceId="5F1E9C0D7A4B4C0F9B3D2E1A0C8B7F66",
         startTimeUnixNano=1795956414735280896,
     )
-    (row,) = parse([line.replace("scopeSpans", "instrumentationLibrarySpans")]).tables["server_request"].to_dicts()
+    (row,) = (
+        parse([line.replace("scopeSpans", "instrumentationLibrarySpans")]).tables["server_request"].to_dicts()
+    )
     assert (row["input_tokens"], row["output_tokens"], row["e2e_s"], row["queue_s"]) == (12, 7, 1.5, None)
     assert row["trace_id"] == "5f1e9c0d7a4b4c0f9b3d2e1a0c8b7f66"
     assert row["arrival_ts"].microsecond == 735280
@@ -122,18 +129,34 @@ def test_lines_without_spans_are_issues() -> None:
     assert FORMAT.sniff(Head(tuple(pretty), complete=True)) is None
 
 
-@pytest.mark.parametrize("line", ['{"data": [{"traceID": "a"}]}', '{"batches": []}', '{"resourceSpans": 1}', "resourceSpans", ""])
+@pytest.mark.parametrize(
+    "line", ['{"data": [{"traceID": "a"}]}', '{"batches": []}', '{"resourceSpans": 1}', "resourceSpans", ""]
+)
 def test_other_files_are_not_claimed(line: str) -> None:
     assert FORMAT.sniff(Head((line,), complete=True)) is None
 
 
-LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=6), st.just("llm_request"))
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=6),
+    st.just("llm_request"),
+)
 KEYS = st.sampled_from(
     ["resourceSpans", "resource", "scopeSpans", "scope", "spans", "name", "attributes", "key", "value", "traceId",
      "startTimeUnixNano", "intValue", "doubleValue", "arrayValue", "values"]
 )  # fmt: skip
-TREES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
-ATTRIBUTES = st.tuples(st.sampled_from([*COLUMNS.values(), "gen_ai.request.id", "gen_ai.latency.x"]), st.dictionaries(KEYS, TREES, max_size=2))
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+ATTRIBUTES = st.tuples(
+    st.sampled_from([*COLUMNS.values(), "gen_ai.request.id", "gen_ai.latency.x"]),
+    st.dictionaries(KEYS, TREES, max_size=2),
+)
 EXPORTS = st.lists(ATTRIBUTES, max_size=4).flatmap(
     lambda attributes: TREES.map(lambda start: export(*attributes, startTimeUnixNano=start, traceId=start))
 )
@@ -151,7 +174,10 @@ def test_any_lines_are_understood_or_issues_however_they_are_cut(lines: list[str
     whole = parse(lines)
     FORMAT.sniff(Head(tuple(lines), complete=True))
     assert whole.understood + whole.issues.height == len(lines)
-    cut = [FORMAT.parse(Chunk(part, Claim("x", Clock.UTC))) for part in (frame(lines[:at]), frame(lines[at:], 1 + len(lines[:at])))]
+    cut = [
+        FORMAT.parse(Chunk(part, Claim("x", Clock.UTC)))
+        for part in (frame(lines[:at]), frame(lines[at:], 1 + len(lines[:at])))
+    ]
     assert sum(part.understood for part in cut) == whole.understood
     assert pl.concat([part.issues for part in cut]).equals(whole.issues)
     assert pl.concat([part.tables["server_request"] for part in cut]).equals(whole.tables["server_request"])

@@ -19,7 +19,9 @@ from tracelens.formats.request_log import COUNTS, DURATIONS, FORMAT, KEYS
 
 ROOT = Path(__file__).parents[2]
 LINES = (ROOT / "sample_logs/request_log/gateway.jsonl").read_text().splitlines()
-FORM = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas/inputs/request_log.schema.json").read_text()))
+FORM = jsonschema.Draft202012Validator(
+    json.loads((ROOT / "schemas/inputs/request_log.schema.json").read_text())
+)
 
 
 def frame(lines: list[str], first: int = 1) -> pl.DataFrame:
@@ -47,8 +49,8 @@ def test_rows_have_the_numbers_of_the_log() -> None:
         assert row["finish_reason"] == line["finish_reason"]
         for name in (*DURATIONS, *COUNTS):
             assert row[name] == line.get(name), name
-    assert got[0]["arrival_ts"] == datetime(2026, 11, 29, 12, 46, 54, 500000)  # noqa: DTZ001
-    assert got[1]["arrival_ts"] == datetime(2026, 11, 29, 12, 46, 55, 750000)  # noqa: DTZ001
+    assert got[0]["arrival_ts"] == datetime(2026, 11, 29, 12, 46, 54, 500000)
+    assert got[1]["arrival_ts"] == datetime(2026, 11, 29, 12, 46, 55, 750000)
     assert json.loads(got[0]["other"]) == {"node": "gpu-3"}
     assert (got[2]["queue_s"], got[2]["prefill_s"], got[2]["input_tokens"]) == (None, 0.5, None)
 
@@ -82,16 +84,27 @@ VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=6), st.sampled_from([1795956414.5, "2026-11-29"]),
     st.lists(st.integers(), max_size=2),
 )  # fmt: skip
-OBJECTS = st.dictionaries(st.sampled_from(sorted(KEYS)) | st.text(max_size=4), VALUES, max_size=8).map(json.dumps)
+OBJECTS = st.dictionaries(st.sampled_from(sorted(KEYS)) | st.text(max_size=4), VALUES, max_size=8).map(
+    json.dumps
+)
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(OBJECTS | TEXTS, max_size=6), st.integers(0, 6), st.sampled_from([Clock.UTC, Clock.LOCAL, Clock.NONE]))
-def test_any_lines_are_understood_or_issues_however_they_are_cut(lines: list[str], at: int, clock: Clock) -> None:
+@given(
+    st.lists(OBJECTS | TEXTS, max_size=6),
+    st.integers(0, 6),
+    st.sampled_from([Clock.UTC, Clock.LOCAL, Clock.NONE]),
+)
+def test_any_lines_are_understood_or_issues_however_they_are_cut(
+    lines: list[str], at: int, clock: Clock
+) -> None:
     whole = parse(lines, clock)
     FORMAT.sniff(Head(tuple(lines), complete=True))
     assert whole.understood + whole.issues.height == len(lines)
-    cut = [FORMAT.parse(Chunk(part, Claim("x", clock))) for part in (frame(lines[:at]), frame(lines[at:], 1 + len(lines[:at])))]
+    cut = [
+        FORMAT.parse(Chunk(part, Claim("x", clock)))
+        for part in (frame(lines[:at]), frame(lines[at:], 1 + len(lines[:at])))
+    ]
     assert pl.concat([part.issues for part in cut]).equals(whole.issues)
     assert pl.concat([part.tables["server_request"] for part in cut]).equals(whole.tables["server_request"])

@@ -65,13 +65,18 @@ def test_chat_content_starts_one_gap_after_the_role_message() -> None:
         assert row["client_planned_s"] == pytest.approx(start - result["queue_times"][at])
         assert row["client_wait_s"] == pytest.approx(result["queue_times"][at])
         assert row["client_tpot_s"] == pytest.approx(sum(gaps[1:]) / (result["output_lens"][at] - 1))
-        assert (row["input_tokens"], row["output_tokens"]) == (result["input_lens"][at], result["output_lens"][at])
+        assert (row["input_tokens"], row["output_tokens"]) == (
+            result["input_lens"][at],
+            result["output_lens"][at],
+        )
         assert (row["status"], row["streamed"], row["output_tokens_basis"]) == ("ok", True, "usage")
         assert row["chunk_count"] == len(gaps)
     for at, row in enumerate(rows(parsed, "client_stream")):
         gaps = result["itls"][at]
         assert row["chunk_kind"] == "r" + "c" * len(gaps)
-        assert row["chunk_offset_s"] == pytest.approx(list(accumulate([result["ttfts"][at], *gaps])), abs=1e-6)
+        assert row["chunk_offset_s"] == pytest.approx(
+            list(accumulate([result["ttfts"][at], *gaps])), abs=1e-6
+        )
 
 
 def test_a_role_message_lost_to_a_keep_alive_is_not_made_up() -> None:
@@ -136,7 +141,9 @@ def test_an_old_result_ends_with_its_last_gap() -> None:
         "input_lens": [9], "output_lens": [3], "ttfts": [0.5], "itls": [[0.04, 0.06]], "errors": [""],
     }  # fmt: skip
     (row,) = rows(parse(json.dumps(result)))
-    assert (row["client_ttft_s"], row["client_e2e_s"], row["client_tpot_s"]) == pytest.approx((0.5, 0.6, 0.05))
+    assert (row["client_ttft_s"], row["client_e2e_s"], row["client_tpot_s"]) == pytest.approx(
+        (0.5, 0.6, 0.05)
+    )
     assert (row["client_sent_s"], row["client_ttft_kind"], row["chunk_count"]) == (None, "content", 3)
 
 
@@ -147,7 +154,9 @@ def test_pretty_printed_and_listed_results_are_the_same() -> None:
     assert rows(pretty) == plain
     assert pretty.understood == len(json.dumps(result, indent=2).splitlines())
     assert rows(parse(json.dumps([result]))) == plain
-    assert len(rows(parse(json.dumps(result, indent=1) + "\n" + json.dumps(result, indent=1)))) == 2 * len(plain)
+    assert len(rows(parse(json.dumps(result, indent=1) + "\n" + json.dumps(result, indent=1)))) == 2 * len(
+        plain
+    )
 
 
 def test_python_writes_nan_and_it_stays_unknown() -> None:
@@ -165,8 +174,10 @@ def test_a_broken_document_is_an_issue_per_line() -> None:
     whole = json.dumps(json.loads(sample(CHAT)), indent=1).splitlines()
     parsed = parse("\n".join(whole[:-5]))
     assert parsed.understood == 0
-    assert parsed.issues["reason"].to_list() == ["not JSON"] + ["part of a broken JSON document"] * (len(whole) - 6)
-    appended = sample(CHAT).splitlines() + ['{"date": "20261129-122409", "num_pro']
+    assert parsed.issues["reason"].to_list() == ["not JSON"] + ["part of a broken JSON document"] * (
+        len(whole) - 6
+    )
+    appended = [*sample(CHAT).splitlines(), '{"date": "20261129-122409", "num_pro']
     parsed = parse("\n".join(appended))
     assert (len(rows(parsed)), parsed.understood, parsed.issues["line_no"].to_list()) == (20, 1, [2])
 
@@ -186,19 +197,23 @@ def test_other_files_are_not_claimed(text: str) -> None:
     assert claim_of(text) is None
 
 
-ODD = st.one_of(st.none(), st.booleans(), st.floats(), st.integers(-(2**70), 2**70), st.text(max_size=4), st.lists(st.floats(), max_size=3))
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.floats(),
+    st.integers(-(2**70), 2**70),
+    st.text(max_size=4),
+    st.lists(st.floats(), max_size=3),
+)
 ARRAYS = st.lists(ODD, max_size=4) | ODD
 RESULTS = st.fixed_dictionaries(
     {"num_prompts": ODD},
-    optional={
-        name: ARRAYS
-        for name in (
-            "ttfts", "itls", "output_lens", "input_lens", "latencies", "queue_times", "start_times", "errors", "generated_texts",
-            "endpoint_type", "backend", "mean_tpot_ms", "model_id",
-        )
-    },
+    optional=dict.fromkeys(("ttfts", "itls", "output_lens", "input_lens", "latencies", "queue_times", "start_times", "errors", "generated_texts", "endpoint_type", "backend", "mean_tpot_ms", "model_id"), ARRAYS),
 )  # fmt: skip
-TEXTS = st.lists(RESULTS.map(json.dumps) | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12), max_size=4)
+TEXTS = st.lists(
+    RESULTS.map(json.dumps) | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12),
+    max_size=4,
+)
 
 
 @settings(max_examples=150, deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -12,10 +11,12 @@ import click
 from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import file_format_option, limit_option, on_case, target_option, timeout_option
 from tracelens.cli.output import chosen, note, say, write
+from tracelens.cli.reading import reading
 from tracelens.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tracelens.store import Result
 
@@ -38,7 +39,9 @@ class _Outlet:
             note(f"cut off after {len(result.rows):,} rows; there are more (--limit N, or another --format)")
 
 
-def _outlet(format_name: str | None, target: Path | None, limit: int | None, timeout: float | None) -> _Outlet:
+def _outlet(
+    format_name: str | None, target: Path | None, limit: int | None, timeout: float | None
+) -> _Outlet:
     kind = chosen(format_name, target)
     if kind == "parquet" and target is None:
         raise UsageError("parquet is no text", hint="name a file with -o FILE")
@@ -49,15 +52,22 @@ def _outlet(format_name: str | None, target: Path | None, limit: int | None, tim
 
 @click.command()
 @click.argument("query", required=False)
-@click.option("-f", "--file", "script", type=click.File(encoding="utf-8"), help="Read the query from this file.")
+@click.option(
+    "-f", "--file", "script", type=click.File(encoding="utf-8"), help="Read the query from this file."
+)
 @limit_option
 @timeout_option
 @file_format_option
 @target_option
 @on_case
-def sql(  # noqa: PLR0913 - one parameter per option
-    query: str | None, script: IO[str] | None, limit: int | None, timeout: float | None, format_name: str | None,
-    target: Path | None, case_path: Path,
+def sql(
+    query: str | None,
+    script: IO[str] | None,
+    limit: int | None,
+    timeout: float | None,
+    format_name: str | None,
+    target: Path | None,
+    case_path: Path,
 ) -> None:
     """Ask a case anything in DuckDB's SQL; it is only read, and sees no files but the case.
 
@@ -65,17 +75,8 @@ def sql(  # noqa: PLR0913 - one parameter per option
     """
     text = _text(query, script)
     outlet = _outlet(format_name, target, limit, timeout)
-    import tracelens
-
-    with tracelens.open(case_path) as case:
-        if outlet.format == "parquet" and target is not None:
-            case.write_parquet(target, sql=_limited(text, limit))
-        else:
-            outlet.print(case.sql(text, limit=outlet.limit, timeout_s=outlet.timeout_s))
-
-
-def _limited(text: str, limit: int | None) -> str:
-    return text if limit is None else f"FROM ({text.rstrip().rstrip(';')}) LIMIT {limit}"
+    with reading(case_path) as case:
+        outlet.print(case.sql(text, limit=outlet.limit, timeout_s=outlet.timeout_s))
 
 
 def _text(query: str | None, script: IO[str] | None) -> str:
@@ -98,11 +99,17 @@ def _text(query: str | None, script: IO[str] | None) -> str:
 @file_format_option
 @target_option
 @on_case
-def query(  # noqa: PLR0913 - one parameter per option
-    name: str | None, params: tuple[str, ...], list_them: bool, limit: int | None, timeout: float | None,
-    format_name: str | None, target: Path | None, case_path: Path,
+def query(
+    name: str | None,
+    params: tuple[str, ...],
+    list_them: bool,
+    limit: int | None,
+    timeout: float | None,
+    format_name: str | None,
+    target: Path | None,
+    case_path: Path,
 ) -> None:
-    """Run a named query: the same that the screens show.
+    r"""Run a named query: the same that the screens show.
 
     \b
     tracelens query --list
@@ -113,17 +120,11 @@ def query(  # noqa: PLR0913 - one parameter per option
         _list(outlet)
         return
     given = _pairs(params)
-    import tracelens
     from tracelens.named import named_query
 
     bound = named_query(name).bind(given)
-    with tracelens.open(case_path) as case:
-        if outlet.format == "parquet" and target is not None:
-            if limit is not None:
-                raise UsageError("--limit and parquet: take `tracelens sql` with a LIMIT")
-            case.write_parquet(target, name=name, **bound)
-        else:
-            outlet.print(case.query(name, limit=outlet.limit, timeout_s=outlet.timeout_s, **bound))
+    with reading(case_path) as case:
+        outlet.print(case.query(name, limit=outlet.limit, timeout_s=outlet.timeout_s, **bound))
 
 
 def _pairs(params: tuple[str, ...]) -> dict[str, str]:
@@ -141,12 +142,20 @@ def _list(outlet: _Outlet) -> None:
     found = named_queries().values()
     if outlet.format == "table" and outlet.target is None:
         rows = [[one.name, _signature(one.params), _first_sentence(one.help)] for one in found]
-        for line in grid([Column("query", fixed=True), Column("parameters", fixed=True), Column("answers")], rows, terminal_width()):
+        for line in grid(
+            [Column("query", fixed=True), Column("parameters", fixed=True), Column("answers")],
+            rows,
+            terminal_width(),
+        ):
             say(line)
         return
-    outlet.print(Result(
-        ("query", "parameters", "help"), ("VARCHAR",) * 3, [(one.name, _signature(one.params), one.help) for one in found]
-    ))
+    outlet.print(
+        Result(
+            ("query", "parameters", "help"),
+            ("VARCHAR",) * 3,
+            [(one.name, _signature(one.params), one.help) for one in found],
+        )
+    )
 
 
 def _signature(params: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,16 +12,42 @@ import click
 from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import debug_option, format_option, on_case, run_option
 from tracelens.cli.output import chosen, instant, say, write
+from tracelens.cli.reading import check_run, reading
 from tracelens.cli.text import clean
 from tracelens.errors import UsageError
 from tracelens.units import UNKNOWN, count, duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from tracelens.case import Case
     from tracelens.formats.base import Format
     from tracelens.store import Result
 
 _FORMAT_COLUMNS: Final = ("name", "title", "side", "versions", "fills")
+_SOURCE_HEADS: Final = (
+    Column("run"),
+    Column("file", middle=True),
+    Column("format", fixed=True),
+    Column("variant"),
+    Column("lines", right=True),
+    Column("understood", right=True),
+    Column("not", right=True),
+    Column("first UTC", fixed=True),
+    Column("last UTC", fixed=True),
+    Column("time basis", wraps=True),
+)
+_CLOCK_HEADS: Final = (
+    Column("run"),
+    Column("clock", middle=True),
+    Column("server clock", middle=True),
+    Column("at least", right=True),
+    Column("at most", right=True),
+    Column("taken", right=True),
+    Column("± error", right=True),
+    Column("pairs", right=True),
+    Column("basis", wraps=True),
+)
 
 
 @click.command()
@@ -31,9 +57,8 @@ _FORMAT_COLUMNS: Final = ("name", "title", "side", "versions", "fills")
 def sources(case_path: Path, run: str, format_name: str | None) -> None:
     """Show the files in a case: formats, lines, what was not understood, and how the clocks lie to each other."""
     kind = chosen(format_name)
-    import tracelens
-
-    with tracelens.open(case_path) as case:
+    with reading(case_path) as case:
+        check_run(case, run)
         found = case.query("sources", run=run)
         if kind == "table":
             _source_screen(case, found, run)
@@ -42,34 +67,57 @@ def sources(case_path: Path, run: str, format_name: str | None) -> None:
 
 
 def _source_screen(case: Case, found: Result, run: str) -> None:
-    heads = [
-        Column("run"), Column("file", middle=True), Column("format"), Column("lines", right=True),
-        Column("understood", right=True), Column("not", right=True), Column("first UTC", fixed=True), Column("last UTC", fixed=True),
-        Column("time basis"),
-    ]
-    _print(heads, [
-        [clean(row["run_id"]), clean(row["path"]), _kind_of(row), count(row["line_count"]), count(row["understood_count"]),
-         count(row["skipped_count"]), _second(row["first_ts"]), _second(row["last_ts"]), clean(row["time_basis"])]
-        for row in found.dicts()
-    ])
-    clocks = case.query("clock_offsets", run=run).dicts()
-    if not clocks:
+    rows, clocks = found.dicts(), case.query("clock_offsets", run=run).dicts()
+    if not rows:
         return
-    say()
-    say("How far the second clock is ahead of the first:")
-    heads = [
-        Column("run"), Column("clock", middle=True), Column("server clock", middle=True), Column("at least", right=True),
-        Column("at most", right=True), Column("taken", right=True), Column("± error", right=True), Column("pairs", right=True), Column("basis"),
+    folder, inside = _folder([row["path"] for row in rows])
+    if folder:
+        say(f"in {clean(folder)}")
+    _print(_SOURCE_HEADS, [_source(row, inside) for row in rows])
+    if clocks:
+        say()
+        say("How far the second clock is ahead of the first:")
+        _print(_CLOCK_HEADS, [_clock(row, inside) for row in clocks])
+
+
+def _folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:
+    """The folder that all paths have in common, and what shortens a path to the part inside it."""
+    folders = [os.path.dirname(path) for path in paths]  # noqa: PTH120 - an archive's member is no path of this machine
+    same = (
+        os.path.commonpath(folders)
+        if all(folders) and len({name[:1] == "/" for name in folders}) == 1
+        else ""
+    )
+    return same, lambda path: path.removeprefix(same).lstrip("/") if same else path
+
+
+def _source(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
+    return [
+        clean(row["run_id"]),
+        clean(inside(row["path"])),
+        clean(row["format"]),
+        clean(row["variant"] or ""),
+        count(row["line_count"]),
+        count(row["understood_count"]),
+        count(row["skipped_count"]),
+        _second(row["first_ts"]),
+        _second(row["last_ts"]),
+        clean(row["time_basis"]),
     ]
-    _print(heads, [
-        [clean(row["run_id"]), clean(row["from_path"]), clean(row["to_path"] or UNKNOWN), duration(row["low_s"]), duration(row["high_s"]),
-         duration(row["chosen_s"]), duration(row["error_s"]), count(row["pair_count"]), clean(row["basis"])]
-        for row in clocks
-    ])
 
 
-def _kind_of(row: dict[str, Any]) -> str:
-    return clean(row["format"] + (f" ({row['variant']})" if row["variant"] else ""))
+def _clock(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
+    return [
+        clean(row["run_id"]),
+        clean(inside(row["from_path"])),
+        clean(inside(row["to_path"])) if row["to_path"] else UNKNOWN,
+        duration(row["low_s"]),
+        duration(row["high_s"]),
+        duration(row["chosen_s"]),
+        duration(row["error_s"]),
+        count(row["pair_count"]),
+        clean(row["basis"]),
+    ]
 
 
 def _second(stamp: Any) -> str:
@@ -84,8 +132,13 @@ def _print(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
 @click.command()
 @click.argument("table", required=False)
 @format_option
-@click.option("-c", "--case", "case_path", type=click.Path(path_type=Path, dir_okay=False),
-              help="Ask this case; without it the tables of a new one are shown.")
+@click.option(
+    "-c",
+    "--case",
+    "case_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ask this case; without it the tables of a new one are shown.",
+)
 @debug_option
 def schema(table: str | None, format_name: str | None, case_path: Path | None) -> None:
     """Show the tables and views of a case, or the columns of one TABLE with types and meaning."""
@@ -98,12 +151,10 @@ def schema(table: str | None, format_name: str | None, case_path: Path | None) -
     _show(_without(found, "table_name"), format_name, ("column_name", "type"))
 
 
-def _ask(name: str, params: dict[str, str], case_path: Path | None) -> Result:
+def _ask(name: str, params: dict[str, Any], case_path: Path | None) -> Result:
     """A named query on the schema, of a case or of an empty one in memory."""
     if case_path is not None:
-        import tracelens
-
-        with tracelens.open(case_path) as case:
+        with reading(case_path) as case:
             return case.query(name, **params)
     from tracelens.named import named_query
     from tracelens.store import Result, memory_case
@@ -112,7 +163,9 @@ def _ask(name: str, params: dict[str, str], case_path: Path | None) -> Result:
     with closing(memory_case()) as connection:
         cursor = connection.execute(asked.sql, asked.bind(params) or None)
         described = cursor.description or []
-        return Result(tuple(str(c[0]) for c in described), tuple(str(c[1]) for c in described), cursor.fetchall())
+        return Result(
+            tuple(str(c[0]) for c in described), tuple(str(c[1]) for c in described), cursor.fetchall()
+        )
 
 
 def _without(result: Result, column: str) -> Result:
@@ -120,7 +173,11 @@ def _without(result: Result, column: str) -> Result:
 
     place = result.columns.index(column)
     rows = [(*row[:place], *row[place + 1 :]) for row in result.rows]
-    return Result((*result.columns[:place], *result.columns[place + 1 :]), (*result.types[:place], *result.types[place + 1 :]), rows)
+    return Result(
+        (*result.columns[:place], *result.columns[place + 1 :]),
+        (*result.types[:place], *result.types[place + 1 :]),
+        rows,
+    )
 
 
 def _show(result: Result, format_name: str | None, fixed: Sequence[str] = ()) -> None:
@@ -130,7 +187,9 @@ def _show(result: Result, format_name: str | None, fixed: Sequence[str] = ()) ->
         write(result, kind)
         return
     heads = [Column(name, fixed=name in fixed) for name in result.columns]
-    _print(heads, [[clean(str(value if value is not None else UNKNOWN)) for value in row] for row in result.rows])
+    _print(
+        heads, [[clean(str(value if value is not None else UNKNOWN)) for value in row] for row in result.rows]
+    )
 
 
 @click.group(invoke_without_command=True)
@@ -171,5 +230,7 @@ def show_format(name: str, format_name: str | None) -> None:
 def _described(found: Sequence[Format]) -> Result:
     from tracelens.store import Result
 
-    rows: list[tuple[Any, ...]] = [(one.name, one.title, one.side.value, one.versions, ", ".join(one.fills)) for one in found]
+    rows: list[tuple[Any, ...]] = [
+        (one.name, one.title, one.side.value, one.versions, ", ".join(one.fills)) for one in found
+    ]
     return Result(_FORMAT_COLUMNS, ("VARCHAR",) * len(_FORMAT_COLUMNS), rows)

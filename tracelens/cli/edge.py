@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import click
 
@@ -25,11 +24,11 @@ class Edge(click.Group):
         """Names of the commands, in the order in which they were added."""
         return list(self.commands)
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and exit: 0 fine, 1 with findings, 2 usage, 3 failed, 130 interrupted."""
         extra["standalone_mode"] = False
         try:
-            code = super().main(args, prog_name, **extra)
+            code = super().main(*args, **extra)
         except click.ClickException as error:
             error.show()
             code = error.exit_code

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tracelens.cli.text import columns, pad, shorten
+from tracelens.cli.text import columns, pad, shorten, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 LEAST: Final = 10
 """Columns that a shortened cell keeps."""
@@ -25,6 +27,8 @@ class Column:
     middle: bool = False
     fixed: bool = False
     """Never shortened, such as a bar."""
+    wraps: bool = False
+    """Goes on in further lines instead of being shortened; for the last column."""
 
 
 def terminal_width() -> int | None:
@@ -48,11 +52,14 @@ def grid(heads: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | No
     yield _line(heads, widths, [head.title for head in heads])
     yield _GAP.join("─" * width for width in widths)
     for row in rows:
-        yield _line(heads, widths, row)
+        yield from _lines(heads, widths, row)
 
 
 def _widths(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(columns(cell) for cell in (head.title, *cells)) for head, cells in zip(heads, _turned(heads, rows), strict=True)]
+    return [
+        max(columns(cell) for cell in (head.title, *cells))
+        for head, cells in zip(heads, _turned(heads, rows), strict=True)
+    ]
 
 
 def _turned(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -69,6 +76,17 @@ def _fitted(heads: Sequence[Column], widths: list[int], limit: int) -> list[int]
             break
         fitted[widest] -= 1
     return fitted
+
+
+def _lines(heads: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> Iterator[str]:
+    """One row, on as many lines as its wrapping column needs."""
+    if not heads[-1].wraps:
+        yield _line(heads, widths, cells)
+        return
+    first, *more = wrap(cells[-1], widths[-1])
+    yield _line(heads, widths, [*cells[:-1], first])
+    for part in more:
+        yield _line(heads, widths, [*("" for _ in cells[:-1]), part])
 
 
 def _line(heads: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> str:

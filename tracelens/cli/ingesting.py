@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,6 +16,9 @@ from tracelens.cli.text import clean, columns, pad, shorten
 from tracelens.units import count, plural, size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
     from tracelens.ingest import FileReport, IngestReport, OnProgress, Progress
 
 _WIDEST_PATH: Final = 48
@@ -27,18 +28,38 @@ _EXACT: Final = ("stamps are UTC instants",)
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--run", default="default", show_default=True, metavar="LABEL", help="The run that the files belong to.")
-@click.option("--format", "format_name", metavar="NAME", help="Read every file as this format (see: tracelens formats).")
-@click.option("--tz", metavar="ZONE", help="Zone of server logs: an IANA name or ±HH:MM. UTC where not given.")
+@click.option(
+    "--run", default="default", show_default=True, metavar="LABEL", help="The run that the files belong to."
+)
+@click.option(
+    "--format", "format_name", metavar="NAME", help="Read every file as this format (see: tracelens formats)."
+)
+@click.option(
+    "--tz", metavar="ZONE", help="Zone of server logs: an IANA name or ±HH:MM. UTC where not given."
+)
 @click.option("--gpu-tz", metavar="ZONE", help="Zone of GPU logs, where it differs from --tz.")
 @click.option("--client-tz", metavar="ZONE", help="Zone of client files that state none.")
-@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Day on which logs without a date, or year, begin.")
-@click.option("--keep-text", is_flag=True, help="Keep prompt and output text; else only lengths and fingerprints are kept.")
+@click.option(
+    "--date", type=click.DateTime(["%Y-%m-%d"]), help="Day on which logs without a date, or year, begin."
+)
+@click.option(
+    "--keep-text",
+    is_flag=True,
+    help="Keep prompt and output text; else only lengths and fingerprints are kept.",
+)
 @on_case
 @click.pass_context
-def ingest(  # noqa: PLR0913 - one parameter per option
-    context: click.Context, sources: tuple[str, ...], case_path: Path, run: str, format_name: str | None, tz: str | None,
-    gpu_tz: str | None, client_tz: str | None, date: datetime | None, keep_text: bool,
+def ingest(
+    context: click.Context,
+    sources: tuple[str, ...],
+    case_path: Path,
+    run: str,
+    format_name: str | None,
+    tz: str | None,
+    gpu_tz: str | None,
+    client_tz: str | None,
+    date: datetime | None,
+    keep_text: bool,
 ) -> None:
     """Read logs into a case.
 
@@ -47,13 +68,12 @@ def ingest(  # noqa: PLR0913 - one parameter per option
 
     Exit code: 0 all files read, 1 some not recognised (the others are in), 3 nothing could be ingested.
     """
-    import tracelens
+    from tracelens.ingest import IngestOptions, TimeOptions
+    from tracelens.ingest import ingest as read
 
+    times = TimeOptions(tz, gpu_tz, client_tz, date.date() if date else None)
     with _progress() as on_progress:
-        report = tracelens.ingest(
-            sources, case_path, run=run, format=format_name, tz=tz, gpu_tz=gpu_tz, client_tz=client_tz,
-            date=date.date() if date else None, keep_text=keep_text, on_progress=on_progress,
-        )
+        report = read(sources, case_path, IngestOptions(run, format_name, times, keep_text), on_progress)
     for line in report_lines(report):
         say(line)
     context.exit(exit_code(report))
@@ -71,26 +91,36 @@ def exit_code(report: IngestReport) -> int:
 def report_lines(report: IngestReport) -> Iterator[str]:
     """One line per file, what needs saying about it indented below, and a closing line."""
     size_of_path = min(max((columns(clean(one.path)) for one in report.files), default=0), _WIDEST_PATH)
+    tried: set[str] = set()
     for one in report.files:
         path = pad(shorten(clean(one.path), size_of_path, middle=True), size_of_path)
-        yield f"{path}  {clean(_fate(one))}"
+        yield f"{path}  {clean(_fate(one, tried))}"
         for remark in _remarks(one):
             yield f"    {clean(remark)}"
     yield from _closing(report)
 
 
-def _fate(one: FileReport) -> str:
+def _fate(one: FileReport, tried: set[str]) -> str:
     from tracelens.ingest import State
 
     if one.state is State.UNCHANGED:
         return f"in the case already ({one.note})" if one.note else "in the case already"
     if one.state is State.UNKNOWN:
-        return f"not recognised: {one.note}"
+        return f"not recognised: {_said_once(one.note, tried)}"
     if one.state is State.UNREADABLE:
         return f"not read: {one.note}"
     variant = f" ({one.variant})" if one.variant else ""
     rows = ", ".join(f"{table} {count(number)}" for table, number in one.rows.items() if number) or "no rows"
     return f"{one.format}{variant}, {plural(one.lines, 'line')}: {rows}"
+
+
+def _said_once(note: str, tried: set[str]) -> str:
+    """The note of an unknown file; the list of formats that were tried stands in the first one only."""
+    first_line, mark, formats = note.rpartition("; ")
+    if not mark or formats not in tried:
+        tried.add(formats)
+        return note
+    return f"{first_line}; the same formats tried"
 
 
 def _remarks(one: FileReport) -> Iterator[str]:
@@ -100,7 +130,9 @@ def _remarks(one: FileReport) -> Iterator[str]:
         return
     if one.skipped:
         first = f"{Path(one.path).name}:{one.first_issue_line}"
-        often = "" if one.commonest_issue_count == one.skipped else f", {count(one.commonest_issue_count)} times"
+        often = (
+            "" if one.commonest_issue_count == one.skipped else f", {count(one.commonest_issue_count)} times"
+        )
         yield f"{plural(one.skipped, 'line')} not understood, {'mostly ' if often else ''}{one.commonest_issue}{often} (first: {first})"
     if one.time_basis not in _EXACT:
         yield f"time: {one.time_basis}"
@@ -131,9 +163,10 @@ def _progress() -> Iterator[OnProgress | None]:
         return
     started = time.monotonic()
     current = [""]
-    with click.progressbar(
-        length=1, label="reading", file=sys.stderr, show_eta=True, item_show_func=lambda _: current[0], bar_template="%(label)s [%(bar)s] %(info)s"
-    ) as bar:
+    shown: Any = click.progressbar(
+        length=1, label="reading", file=sys.stderr, show_eta=True, item_show_func=lambda _: current[0]
+    )
+    with shown as bar:
 
         def advance(progress: Progress) -> None:
             rate = progress.done_bytes / max(time.monotonic() - started, 1e-3)

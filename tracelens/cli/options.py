@@ -24,27 +24,50 @@ debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks of errors."
 )
 _case = click.option(
-    "-c", "--case", "case_path", type=click.Path(path_type=Path, dir_okay=False), envvar="TRACELENS_CASE",
-    default=DEFAULT_CASE, show_default=True, show_envvar=True, help="The case: one DuckDB file.",
+    "-c",
+    "--case",
+    "case_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="TRACELENS_CASE",
+    default=DEFAULT_CASE,
+    show_default=True,
+    show_envvar=True,
+    help="The case: one DuckDB file.",
 )
 run_option = click.option("--run", default="", metavar="LABEL", help="Only this run of the case.")
 format_option = click.option(
-    "--format", "format_name", type=click.Choice(FORMATS), default=None,
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default=None,
     help="How to print; table on a terminal, csv in a pipe.",
 )
 file_format_option = click.option(
-    "--format", "format_name", type=click.Choice([*FORMATS, "parquet"]), default=None,
+    "--format",
+    "format_name",
+    type=click.Choice([*FORMATS, "parquet"]),
+    default=None,
     help="How to print; table on a terminal, csv in a pipe, what the file's name says with -o. parquet needs -o.",
 )
 target_option = click.option(
-    "-o", "--output", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this file."
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the rows to this file.",
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(min=0), default=None,
+    "--limit",
+    type=click.IntRange(min=0),
+    default=None,
     help="Print at most this many rows (1000 for a table on a terminal, else all).",
 )
 timeout_option = click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=None, metavar="SECONDS", help="Stop the query after this."
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    metavar="SECONDS",
+    help="Stop the query after this.",
 )
 
 

@@ -10,16 +10,18 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from tracelens.cli.grid import Column, grid, natural_width, terminal_width
 from tracelens.cli.text import clean, clean_lines
+from tracelens.errors import UsageError
 from tracelens.units import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from tracelens.store import Result
 
 FORMATS: Final = ("table", "csv", "json", "jsonl", "md")
@@ -49,12 +51,18 @@ def say(text: str = "") -> None:
 
 
 def write(result: Result, kind: str, target: Path | None = None) -> None:
-    """Rows to stdout, or into a file."""
+    """Rows to stdout, or into a file; raises `UsageError` where the file cannot be written."""
     if target is None:
         _write(result, kind, sys.stdout)
         return
-    with target.open("w", encoding="utf-8", newline="") as stream:
-        _write(result, kind, stream)
+    try:
+        if kind == "parquet":
+            result.pl().write_parquet(target)
+            return
+        with target.open("w", encoding="utf-8", newline="") as stream:
+            _write(result, kind, stream)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
 
 
 def _write(result: Result, kind: str, stream: IO[str]) -> None:
@@ -67,9 +75,7 @@ def _write(result: Result, kind: str, stream: IO[str]) -> None:
 
 def plain(value: Any) -> Any:
     """A cell as csv and json have it: None, bool, int, float, str, or lists and mappings of those."""
-    if isinstance(value, float):
-        return value
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool | str | float):
         return value
     if isinstance(value, int):
         return value if -_BIGGEST <= value < _BIGGEST else str(value)
@@ -166,7 +172,9 @@ def _fitting(heads: list[Column], rows: list[list[str]], limit: int | None) -> i
         kept -= 1
     if kept < len(heads):
         hidden = ", ".join(head.title for head in heads[kept:])
-        note(f"{len(heads) - kept} columns do not fit and are left out: {hidden} (--format csv or json has them)")
+        note(
+            f"{len(heads) - kept} columns do not fit and are left out: {hidden} (--format csv or json has them)"
+        )
     return kept
 
 

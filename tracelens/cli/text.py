@@ -12,12 +12,14 @@ _ACTING: Final = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+LABEL: Final = 9
+"""Columns of the label of a paragraph."""
 _BYTE: Final = 0x100
 _PLANE: Final = 0x10000
 
 
 def clean(text: str) -> str:
-    """Text in which nothing acts on a terminal: controls, escapes and bidi marks as ``\\x1b``, ``\\u202e``."""
+    r"""Text in which nothing acts on a terminal: controls, escapes and bidi marks as ``\x1b``, ``\u202e``."""
     return _ACTING.sub(_escaped, text)
 
 
@@ -56,6 +58,29 @@ def shorten(text: str, limit: int, *, middle: bool = False) -> str:
     tail = (limit - 1) * 2 // 3 if middle else 0
     end = _last(text, tail)
     return _first(text, limit - 1 - columns(end)) + "…" + end
+
+
+def wrap(text: str, limit: int) -> list[str]:
+    """Lines of at most `limit` columns, broken between words, and within a word that is longer than a line."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and columns(longer) > limit:
+            lines.append(line)
+            longer = word
+        while columns(longer) > max(limit, 2):
+            head = _first(longer, max(limit, 2))
+            lines.append(head)
+            longer = longer[len(head) :]
+        line = longer
+    return [*lines, line]
+
+
+def hanging(label: str, text: str, limit: int) -> list[str]:
+    """A paragraph whose lines all begin below the first word after its label."""
+    first, *more = wrap(text, limit - LABEL)
+    return [label.ljust(LABEL) + first, *(" " * LABEL + line for line in more)]
 
 
 def _first(text: str, limit: int) -> str:

@@ -110,6 +110,10 @@ class Parsed:
     stamps: pl.DataFrame
 
 
+def _anywhere(tail: bytes) -> bool:
+    return True
+
+
 def _no_context(text: str, previous: str | None) -> str | None:
     return previous
 
@@ -131,6 +135,8 @@ class Format:
     sniff: Callable[[Head], Claim | None]
     parse: Callable[[Chunk], Parsed]
     whole: bool = False
+    may_cut: Callable[[bytes], bool] = _anywhere
+    """Whether a chunk may end after these last lines (bytes): False inside a record that goes on in the next line."""
     context: Callable[[str, str | None], str | None] = _no_context
     carried: Mapping[str, str] = field(default_factory=dict)
     defaults: Callable[[Mapping[str, str]], Sequence[tuple[str, str, str]]] | None = None

@@ -19,16 +19,25 @@ _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
 
 
 def documents_in(lines: pl.DataFrame) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """The objects that are benchmark results, and an issue per line of what is none."""
+    """Find the objects that are benchmark results, and an issue per line of what is none."""
     text = "\n".join(lines["text"].fill_null("").to_list())
-    try:
-        found, rest = _results([decode(text.lstrip("\ufeff"))]), len(text)
-    except ValueError:
+    values, rest = _one_or_one_a_line(text), len(text)
+    if values is None:
         values, rest = _sequence(text)
-        found = _results(values)
+    found = _results(values)
     if not found:
         return [], _unread(lines, text, 0, NO_RESULT if rest == len(text) else NOT_JSON)
     return found, _unread(lines, text, rest, NOT_JSON)
+
+
+def _one_or_one_a_line(text: str) -> list[Any] | None:
+    """Decode the usual forms fast: one document, or one on each line; None where it is neither."""
+    for parts in ([text.lstrip("\ufeff")], text.lstrip("\ufeff").split("\n")):
+        try:
+            return [decode(part) for part in parts if part.strip()]
+        except ValueError:
+            continue
+    return None
 
 
 def _results(values: list[Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from tracelens.formats.client_outcomes import REASON_PHRASES, Ending, error_text
-from tracelens.formats.json_lines import count, number, seconds, text_of
+from tracelens.formats.json_lines import count, seconds, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ _REQUEST_SCHEMA: Final[Mapping[str, Any]] = {
 }
 _NOT_STREAMED: Final = ("embed", "pooling", "rerank", "score", "classify")
 _SHORTENED_RATIO: Final = 0.2
+_ROWS_FOR_MEDIAN: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Run:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], rows_before: int) -> Run:
-        """A run from its result object; `rows_before` rows of the file belong to earlier runs."""
+        """Make a run from its result object; `rows_before` rows of the file belong to earlier runs."""
         arrays = {name: document[name] for name in PER_REQUEST if isinstance(document.get(name), list)}
         row_count = max(map(len, arrays.values()), default=0)
         padded = {name: values + [None] * (row_count - len(values)) for name, values in arrays.items()}
@@ -176,13 +177,10 @@ class Run:
 
 
 def _row(index: int, entry: Mapping[str, Any]) -> Row:
-    gaps = entry["itls"] if isinstance(entry["itls"], list) else []
-    numbers = [number(gap) for gap in gaps]
-    known = tuple(float(gap) for gap in numbers if gap is not None and gap >= 0)
     return Row(
         index=index,
         ttft_s=seconds(entry["ttfts"]) or None,
-        gaps_s=known if len(known) == len(numbers) else (),
+        gaps_s=_gaps_s(entry["itls"]),
         latency_s=seconds(entry["latencies"]),
         sent_s=seconds(entry["start_times"]),
         wait_s=seconds(entry["queue_times"]),
@@ -190,6 +188,16 @@ def _row(index: int, entry: Mapping[str, Any]) -> Row:
         output_tokens=count(entry["output_lens"]) or None,
         error=error_text(entry["errors"]),
     )
+
+
+def _gaps_s(gaps: Any) -> tuple[float, ...]:
+    """Gaps in seconds, all or none."""
+    if not isinstance(gaps, list) or not gaps:
+        return ()
+    if set(map(type, gaps)) == {float} and min(gaps) >= 0:
+        return tuple(gaps)
+    known = [seconds(gap) for gap in gaps]
+    return tuple(gap for gap in known if gap is not None) if None not in known else ()
 
 
 def _ending(row: Row) -> dict[str, Any]:
@@ -202,7 +210,7 @@ def _ending(row: Row) -> dict[str, Any]:
 
 
 def _typical_gap_s(rows: Sequence[Row]) -> float:
-    later = [gap for row in rows for gap in row.gaps_s[1:]]
+    later = [gap for row in rows[:_ROWS_FOR_MEDIAN] for gap in row.gaps_s[1:]]
     return statistics.median(later) if later else 0.0
 
 

@@ -97,14 +97,14 @@ class Chunks:
 
 
 def letter_of(kind: Any) -> str | None:
-    """A kind's letter, None when it is not a word for one."""
+    """Return a kind's letter, None when it is not a word for one."""
     if not isinstance(kind, str):
         return None
     return kind if len(kind) == 1 and kind in LETTERS else WORDS.get(snake(kind))
 
 
 def chunks_of(line: Mapping[str, Any], places: Mapping[str, Place], since_send: bool) -> Chunks | None:
-    """The chunks of a line; `since_send`: times that are no epochs count from the send, not from the file's zero."""
+    """Find the chunks of a line; `since_send`: times that are no epochs count from the send, not from the file's zero."""
     kinds = line[places["chunk_kinds"].key] if "chunk_kinds" in places else None
     for thing in ("chunk_instants", "chunk_offsets", "chunks"):
         place = places.get(thing)
@@ -132,7 +132,7 @@ def _from_list(entries: list[Any], unit: str | None, kinds: Any, since_send: boo
 
 
 def _numbers(entries: list[Any], unit: str | None) -> tuple[list[Any], str | None, Clock]:
-    """Times as numbers (the usual case needs no look at each), ISO texts as microseconds; and what both count from."""
+    """Return times as numbers (the usual case needs no look at each), ISO texts as microseconds; and what both count from."""
     if set(map(type, entries)) <= {float, int}:
         return entries, unit, Clock.UTC
     if isinstance(entries[0], str) and number(entries[0]) is None:

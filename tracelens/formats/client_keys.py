@@ -184,7 +184,7 @@ _WITH_UNIT: Final = _by_name(SPANS, LISTS, INSTANTS)
 
 
 def snake(key: str) -> str:
-    """A key in snake_case."""
+    """Write a key in snake_case."""
     return _HUMP.sub("_", key).replace("-", "_").replace(" ", "_").lower()
 
 
@@ -195,7 +195,7 @@ def split_unit(name: str) -> tuple[str, str | None]:
 
 
 def meaning(key: str) -> tuple[str, Place] | None:
-    """What a key means: the thing and its place."""
+    """Say what a key means: the thing and its place."""
     name = snake(key)
     stem, unit = split_unit(name)
     known, unit = (_WITHOUT_UNIT[name], None) if name in _WITHOUT_UNIT else (_WITH_UNIT.get(stem), unit)
@@ -207,7 +207,7 @@ def meaning(key: str) -> tuple[str, Place] | None:
 
 @functools.lru_cache(maxsize=1024)
 def plan(keys: tuple[str, ...]) -> Plan:
-    """What a set of keys means.  Most lines of a file have the same keys."""
+    """Say what a set of keys means.  Most lines of a file have the same keys."""
     places: dict[str, Place] = {}
     others: list[str] = []
     for key in keys:

@@ -60,7 +60,7 @@ class Ending:
     """Whether the line has a place for an error at all: an empty one then says that there was none."""
 
     def status(self) -> str:
-        """The value of ``request_status``: what the server refused comes first, then what failed, then what went well."""
+        """Return the value of ``request_status``: what the server refused comes first, then what failed, then what went well."""
         return self._refused() or self._failed() or self._fine() or "unknown"
 
     def _refused(self) -> str | None:
@@ -91,20 +91,20 @@ class Ending:
 
 
 def http_status_of(value: Any) -> int | None:
-    """An HTTP status, None when the value is none."""
+    """Return an HTTP status, None when the value is none."""
     amount = number(value)
     return int(amount) if amount is not None and amount == int(amount) and 100 <= amount <= 599 else None  # noqa: PLR2004
 
 
 def word_of(value: Any) -> str | None:
-    """A status word in snake_case; true and false are ``ok`` and ``error``."""
+    """Write a status word in snake_case; true and false are ``ok`` and ``error``."""
     if isinstance(value, bool):
         return "ok" if value else "error"
     return value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
 
 
 def error_text(value: Any) -> str | None:
-    """An error as text; objects as JSON; nothing for what says "no error" (null, "", false, {})."""
+    """Write an error as text; objects as JSON; nothing for what says "no error" (null, "", false, {})."""
     if not value or value is True:
         return None if not value else "true"
     text = value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -41,7 +41,7 @@ class Line:
     plan: Plan
 
     def raw(self, thing: str) -> Any:
-        """The value of a thing, None when the line has no key for it."""
+        """Return the value of a thing, None when the line has no key for it."""
         place = self.plan.places.get(thing)
         return None if place is None else self.values[place.key]
 
@@ -62,7 +62,7 @@ class Read:
 
 
 def flat(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The line with the keys of its inner objects (``usage``, ``timings``) beside its own, which win."""
+    """Put the keys of inner objects (``usage``, ``timings``) beside those of the line, which win."""
     inner = [values[key] for key in NESTED if isinstance(values.get(key), dict)]
     if not inner:
         return values
@@ -78,7 +78,7 @@ def flat(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def line_of(values: Mapping[str, Any]) -> Line:
-    """A line's object, ready to be read."""
+    """Find out what the keys of a line's object mean."""
     merged = flat(values)
     return Line(merged, plan(tuple(merged)))
 
@@ -252,7 +252,7 @@ def is_note(key: str, value: Any) -> bool:
 
 
 def _measured(line: Line, request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The metrics object of vLLM's answer (0.25 and later, ``--enable-per-request-metrics``) as a `server_request`.
+    """Read the metrics object of vLLM's answer (0.25 and later, ``--enable-per-request-metrics``) as a `server_request`.
 
     Its ``time_to_first_token_ms`` starts when the request is scheduled: it is the prefill, not the TTFT.
     """

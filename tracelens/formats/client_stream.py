@@ -85,7 +85,7 @@ def sniff(head: Head) -> Claim | None:
 
 
 def _clock_of(lines: Sequence[Line]) -> Clock:
-    """The clock that most instants of the file's beginning keep."""
+    """Find the clock that most instants of the file's beginning keep."""
     seen: Counter[Clock] = Counter()
     for line in lines:
         for thing in ("sent", "end", "planned", "first_token", "first_content"):
@@ -123,7 +123,7 @@ def _vote(line: Line, since_send: float, since_zero: float) -> tuple[bool, ...]:
 
 
 def _variant(lines: Sequence[Line], clock: Clock, since_send: bool) -> str:
-    """What the file has, for people."""
+    """Say what the file has, for people."""
     things = {thing for line in lines for thing in line.places if line.raw(thing) not in (None, "", [])}
     if things & set(LISTS):
         what = (
@@ -140,7 +140,7 @@ def _variant(lines: Sequence[Line], clock: Clock, since_send: bool) -> str:
 
 
 def parse(chunk: Chunk) -> Parsed:
-    """Requests, their chunks, what the server said of itself in the answer, and, if asked for, texts."""
+    """Read requests, their chunks, what the server said of itself in the answer, and, if asked for, texts."""
     objects = read_objects(chunk.lines)
     since_send = bool(chunk.claim.settings.get("chunks_since_send", True))
     read: list[tuple[int, Read]] = []

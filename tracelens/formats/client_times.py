@@ -47,7 +47,7 @@ class Times:
         return self.instants_us.get("sent")
 
     def after_send(self, span: str) -> float | None:
-        """A span in seconds: as stated, else from its two instants; None when it would be below zero."""
+        """Return a span in seconds: as stated, else from its two instants; None when it would be below zero."""
         stated = self.spans_s.get(span)
         return stated if stated is not None else self.since_send(TWINS[span])
 
@@ -63,11 +63,11 @@ class Times:
         return elapsed / 1_000_000 if elapsed >= 0 else None
 
     def instant_of(self, event: str, after_s: float | None) -> int | None:
-        """An instant: as stated, else the send plus a span."""
+        """Return an instant: as stated, else the send plus a span."""
         return self.instants_us[event] if event in self.instants_us else self.plus(after_s)
 
     def plus(self, after_s: float | None) -> int | None:
-        """The send plus a span, microseconds on the file's clock."""
+        """Return the send plus a span, microseconds on the file's clock."""
         return None if self.sent_us is None or after_s is None else self.sent_us + round(after_s * 1_000_000)
 
 
@@ -138,7 +138,7 @@ class FirstToken:
 def first_token(
     times: Times, arrivals: Arrivals | None, streamed: bool | None, output_tokens: int | None
 ) -> FirstToken:
-    """The TTFT of a request."""
+    """Settle the TTFT of a request."""
     told, content = times.after_send("ttft"), times.after_send("content_after")
     if streamed is False:
         return _not_streamed(times, told if told is not None else content)

@@ -46,7 +46,7 @@ class Objects:
 
 
 def decode(text: str) -> Any:
-    """The JSON value of a text; raises ValueError.  NaN and Infinity, which Python's json writes, become None."""
+    """Return the JSON value of a text; raises ValueError.  NaN and Infinity, which Python's json writes, become None."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -83,7 +83,7 @@ def read_objects(lines: pl.DataFrame) -> Objects:
 
 
 def _object(text: str) -> dict[str, Any] | str:
-    """The object, or why there is none."""
+    """Return the object, or why there is none."""
     try:
         value = decode(text)
     except ValueError:
@@ -109,7 +109,7 @@ def objects_in(lines: tuple[str, ...], at_most: int = 200) -> list[dict[str, Any
 
 
 def number(value: Any) -> float | int | None:
-    """A finite number, also one written as a string; an int stays an int (nanoseconds need all digits)."""
+    """Return a finite number, also one written as a string; an int stays an int (nanoseconds need all digits)."""
     if isinstance(value, str):
         value = _numeral(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -124,7 +124,7 @@ def _numeral(text: str) -> float | int | None:
 
 
 def count(value: Any) -> int | None:
-    """A whole number of things, 0 or more."""
+    """Return a whole number of things, 0 or more."""
     amount = number(value)
     if amount is None or amount < 0 or amount > _LARGEST_COUNT or amount != int(amount):
         return None
@@ -132,7 +132,7 @@ def count(value: Any) -> int | None:
 
 
 def seconds(value: Any, per_unit: float = 1.0) -> float | None:
-    """A duration in seconds; None below zero."""
+    """Return a duration in seconds; None below zero."""
     amount = number(value)
     if amount is None or amount < 0:
         return None
@@ -140,7 +140,7 @@ def seconds(value: Any, per_unit: float = 1.0) -> float | None:
 
 
 def text_of(value: Any) -> str | None:
-    """A name or an id: a text that is not empty, or a number written out."""
+    """Return a name or an id: a text that is not empty, or a number written out."""
     if isinstance(value, str):
         return value[:TEXT_CHARS] or None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -149,12 +149,12 @@ def text_of(value: Any) -> str | None:
 
 
 def hex_id(value: Any, digits: int = 32) -> str | None:
-    """A trace id as lower-case hex, None when it is none (all zeros is W3C's "no trace")."""
+    """Return a trace id as lower-case hex, None when it is none (all zeros is W3C's "no trace")."""
     if not isinstance(value, str) or not re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value):
         return None
     return value.lower() if value.strip("0") else None
 
 
 def dump(values: Mapping[str, Any]) -> str | None:
-    """An object as JSON text, None when it is empty."""
+    """Write an object as JSON text, None when it is empty."""
     return orjson.dumps(values).decode() if values else None

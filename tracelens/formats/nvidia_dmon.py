@@ -41,6 +41,9 @@ _GROUPS: Final = {
 }  # fmt: skip
 _GPM: Final = frozenset(("gract", "smutil", "smocc", "mmaact", "dram"))
 _HAND_WRITTEN: Final = {"gpu_idx": "gpu", "idx": "gpu", "index": "gpu", "timestamp": "", "epoch": ""}
+_COMMENT: Final = r"^# .*[A-Za-z]{2} [a-z]+ [a-z]+ "
+"""A line of prose that somebody put into the log."""
+
 _UNIT_LINE: Final = r"^\s*#\s*(?:Idx|YYYYMMDD|HH:MM:SS)\b"
 _ROW: Final = r"^[\s#]*\d"
 _ROW_ALONE: Final = re.compile(r"^[\s#]*\d[\d\s.,:NA/\[\]+–—-]*$")
@@ -254,7 +257,8 @@ def parse(chunk: Chunk) -> Parsed:
     kind = chunk.claim.settings.get("prefix")
     lines = with_heading(split(chunk.lines, kind), chunk.context, _MARKS, _heading)
     unit_line = pl.col("rest").str.contains(_UNIT_LINE)
-    lines = lines.with_columns(known=pl.col("is_heading") | unit_line)
+    comment = pl.col("rest").str.contains(_COMMENT)
+    lines = lines.with_columns(known=pl.col("is_heading") | unit_line | comment)
     maybe = lines.filter(~pl.col("known") & pl.col("rest").str.contains(_ROW))
     rows = _all_rows(maybe, chunk.claim)
     lines = lines.join(

@@ -64,7 +64,7 @@ _NUMBER_KINDS: Final = ("intValue", "doubleValue")
 
 
 def sniff(head: Head) -> Claim | None:
-    """A first line that is an object with ``resourceSpans``."""
+    """Claim a file whose first line is an object with ``resourceSpans``."""
     first = head.first
     if not first.lstrip("\ufeff \t").startswith("{") or '"resourceSpans"' not in first:
         return None
@@ -165,7 +165,7 @@ def _attributes(holder: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Mapping[str, Any]) -> Any:
-    """An ``AnyValue``: numbers may be strings, arrays hold further values."""
+    """Unwrap an ``AnyValue``: numbers may be strings, arrays hold further values."""
     kind, held = next(iter(value.items()))
     if kind in _NUMBER_KINDS:
         return number(held)

@@ -15,18 +15,31 @@ from tracelens.formats.framing import LEVELS, PREFIX
 from tracelens.formats.vllm_lines import EVENT_FORMS
 
 UVICORN: Final = (
-    rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S+) - \"(?P<method>[A-Z]+) (?P<path>\S+) "
+    rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S*) - \"(?P<method>[A-Z]+) (?P<path>\S+) "
     r"HTTP/[\d.]+\" (?P<status>\d{3})(?: [A-Za-z' -]*)?$"
 )
 _UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
 _TRACEBACK: Final = (
     r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
-    r"During handling of the above exception|The above exception was the direct cause|"
+    r"  \[Previous line repeated |During handling of the above exception|The above exception was the direct cause|"
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
 )
 _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
 _GLOG: Final = r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
 _PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
+_FOREIGN: Final = (
+    # writer, pattern with the level as its group
+    ("NCCL", r"^\S+:\d+:\d+ \[\d+\] NCCL (INFO|WARN)\b"),
+    ("raylet", r"^\(\w+(?: pid=\d+)?(?:, ip=[^)]*)?\) \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]) "),
+    (
+        "torch",  # the lines below "Warning only once for all operators"; they are indented, but no traceback
+        r"^ +(?:operator: |registered at /|dispatch key: |previous kernel: |new kernel: |Overriding a previously registered kernel)()",
+    ),
+    ("Rust", r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +(TRACE|DEBUG|INFO|WARN|ERROR) \S"),
+)
+"""Libraries that log beside the server, each in its own shape."""
+
+_FOREIGN_LEVEL: Final = {"WARN": "WARNING", "W": "WARNING", "E": "ERROR", "ERROR": "ERROR", "F": "CRITICAL"}
 _LETTER_LEVEL: Final = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "CRITICAL"}
 
 
@@ -59,8 +72,8 @@ def access_lines(frame: pl.DataFrame) -> pl.DataFrame:
     split = frame.with_columns(pl.col("text").str.extract_groups(UVICORN).struct.unnest())
     return split.select(
         "line_no",
-        "client_addr",
         "method",
+        client_addr=pl.when(pl.col("client_addr") != "").then("client_addr"),
         logged_after_ts=pl.col("after"),
         process=pl.col("processes").str.extract(r"\(([^()]*?) pid=\d+[^()]*\) ?$"),
         path=pl.col("path").str.replace(r"\?.*$", ""),
@@ -72,7 +85,7 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
     """Judge lines without a log header (``line_no, text``): adds ``verdict``, ``level``, ``message``, ``stamp``, ``origin``.
 
     Verdicts: blank, progress, note (uvicorn's own lines), traceback, glog (C++ and torch log lines), python warning,
-    or NULL.
+    foreign (libraries that log beside the server), or NULL.
     """
     text = pl.col("text")
     verdict = (
@@ -84,6 +97,8 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("glog"))
         .when(text.str.contains(_PYTHON_WARNING))
         .then(pl.lit("python warning"))
+        .when(pl.any_horizontal([text.str.contains(pattern) for _, pattern in _FOREIGN]))
+        .then(pl.lit("foreign"))
         .when(text.str.contains(_PROGRESS))
         .then(pl.lit("progress"))
         .when(text.str.contains(_TRACEBACK))
@@ -107,11 +122,19 @@ def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
         "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=pl.lit("WARNING"),
         process=none, origin=pl.col("text").str.extract(r"^(\S+\.py:\d+): "), message=pl.col("text").str.extract(_PYTHON_WARNING),
     )
+    foreign = judged.filter(pl.col("verdict") == "foreign").select(
+        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=_foreign_level(), process=none, origin=none, message="text"
+    )
     traces = judged.filter(pl.col("verdict") == "traceback").select(
         "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none, message="text"
     )
-    events = log_events(pl.concat([notes, glog, warned]))
+    events = log_events(pl.concat([notes, glog, warned, foreign]))
     return pl.concat([events, _trace_rows(traces)]) if traces.height else events
+
+
+def _foreign_level() -> pl.Expr:
+    said = pl.coalesce([pl.col("text").str.extract(pattern) for _, pattern in _FOREIGN])
+    return said.replace_strict(_FOREIGN_LEVEL, default=None, return_dtype=pl.String)
 
 
 def _glog_stamp() -> pl.Expr:

@@ -31,7 +31,7 @@ def is_epoch(instant_us: int) -> bool:
 
 
 def unit_of(amount: float, stated: str | None) -> str:
-    """The unit of an instant: the stated one, else that in which the number is an epoch, else seconds."""
+    """Return the unit of an instant: the stated one, else that in which the number is an epoch, else seconds."""
     if stated is not None:
         return stated
     for unit, per_second in PER_SECOND.items():
@@ -52,7 +52,7 @@ def instant(value: Any, stated_unit: str | None = None) -> tuple[int, Clock] | N
 
 
 def to_us(amount: float, unit: str) -> int:
-    """A number of a unit as microseconds; whole nanoseconds keep all their digits."""
+    """Write a number of a unit as microseconds; whole nanoseconds keep all their digits."""
     per_second = PER_SECOND[unit]
     if isinstance(amount, int):
         return amount * 1_000_000 // per_second

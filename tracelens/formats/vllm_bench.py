@@ -32,7 +32,7 @@ _HEAD_CHARS: Final = 20_000
 
 
 def sniff(head: Head) -> Claim | None:
-    """A JSON object (or an array of them) with a date, a backend and a number of prompts near its beginning."""
+    """Claim a JSON object (or an array of them) with a date, a backend and a number of prompts near its beginning."""
     if not head.first.lstrip("\ufeff \t").startswith(("{", "[")):
         return None
     text = "\n".join(head.lines)
@@ -58,7 +58,7 @@ def _variant(text: str) -> str:
 
 
 def parse(chunk: Chunk) -> Parsed:
-    """Requests of every run in the file; rows are numbered through, from 1."""
+    """Read the requests of every run in the file; rows are numbered through, from 1."""
     documents, issues = documents_in(chunk.lines)
     requests, streams, texts = [], [], []
     row_count = 0

@@ -1,6 +1,6 @@
 """From messages of a vLLM log, sorted by kind, to columns of the fact tables.
 
-Every function takes ``line_no, stamp, process, level, message`` and gives frames in the shape of ``schemas/``.  A
+Every function takes ``line_no, stamp, error_s, process, level, message`` and gives frames in the shape of ``schemas/``.  A
 number that a cut line may have shortened is not taken: each pattern ends behind the unit that follows the number.
 """
 
@@ -9,9 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 import polars as pl
-
-STAMP_ERROR_S: Final = 1.0
-"""vLLM logs whole seconds, rounded down: what happened lies in [stamp, stamp + 1 s)."""
 
 _ID_END: Final = r"^(\S+?): "
 _PARAMS: Final = r"^(?s:.*)(?:sampling params|sampling_params|params): ((?:Sampling|Pooling|BeamSearch)Params\((?s:.*))$"
@@ -26,7 +23,17 @@ _STEP: Final = (
     r"(?P<generation_tokens>\d+) generation tokens, iteration elapsed time: (?P<elapsed_ms>[\d.]+) ms"
     r"(?P<dummy> \(dummy\))?(?:, \w+ KV cache usage: (?P<kv>[\d.]+)%)?"
 )
-_PART: Final = r"[A-Za-z][A-Za-z /()-]*?[:=] ?-?[\d.]+"
+_RATE: Final = r"[\d.]+ [TG][FB]/s/\w+"
+_NUMBER: Final = r"-?\d[\d.]*(?:[eE][+-]?\d+)?"
+_NAME: Final = r"[A-Za-z][A-Za-z0-9 /()_-]*?"
+_PART: Final = rf"{_NAME}[:=] ?{_NUMBER}\b"
+_UNIT_TO_COME: Final = r"(?:Corrupted|KV fetch): \d+$"
+"""Parts that a unit ends: without it the line was cut, perhaps inside the number."""
+
+_KV_FETCH: Final = r"KV fetch: (\d+) waiting to start, (\d+) in progress, (\d+) completed waiting"
+_KV_FETCH_NAMED: Final = "KV fetch waiting to start: ${1}, KV fetch in progress: ${2}, KV fetch completed waiting: ${3}"
+_REASONS: Final = ("stop", "length", "abort", "error", "repetition", "None", "streaming_complete")
+_CUT_REASONS: Final = sorted({reason[:end] for reason in _REASONS for end in range(1, len(reason))})
 
 
 def _event(frame: pl.DataFrame, event: str, **columns: pl.Expr) -> pl.DataFrame:
@@ -36,7 +43,7 @@ def _event(frame: pl.DataFrame, event: str, **columns: pl.Expr) -> pl.DataFrame:
         request_id=pl.col("logged_id"),
         event=pl.lit(event),
         event_ts=pl.col("stamp"),
-        error_s=pl.when(pl.col("stamp").is_not_null()).then(STAMP_ERROR_S),
+        error_s=pl.col("error_s"),
         process=pl.col("process"),
         **columns,
     )
@@ -114,10 +121,10 @@ def generated(frame: pl.DataFrame) -> pl.DataFrame:
 
     Each delta gives a `first_token` row; loading keeps the first of a request.
     """
-    cut = _rest(frame, "Generated response ").with_columns(logged_id=pl.col("rest").str.extract(r"^(\S+?)(?: \(|: )"))
+    cut = _rest(frame, "Generated response ").with_columns(logged_id=pl.col("rest").str.extract(r"^(\S+?)(?: \([^)]*\))?: "))
     delta = pl.col("rest").str.contains(r"^\S+ \(streaming delta\)")
     reason = pl.col("rest").str.extract(r"finish_reason: (\w+)$")
-    reason = pl.when(~reason.is_in(["None", "streaming_complete"])).then(reason)
+    reason = pl.when(~reason.is_in(["None", "streaming_complete", *_CUT_REASONS])).then(reason)
     listed = pl.col("rest").str.extract(r"output_token_ids: \[([^\]]*)\], finish_reason: \w+$")
     tokens = pl.when(listed.str.contains(r"\d")).then(listed.str.count_matches(",", literal=True) + 1).cast(pl.Int64)
     end = _event(cut.filter(~delta), "finished", finish_reason=reason, output_tokens=tokens)
@@ -134,8 +141,36 @@ def preempted(frame: pl.DataFrame) -> pl.DataFrame:
     return _event(named, "preempted", detail=detail)
 
 
+_RUST: Final = (
+    r"^\w+\{request_id=(?P<logged_id>[^\s}]+)(?: engine_request_id=(?P<engine_id>[^\s}]+))?[^}]*\}: .*\bprompt_tokens=(?P<prompt>\d+)"
+    r" output_tokens=(?:(?P<output>\d+) )?(?:finish_reason=\"(?P<reason>\w+)\")?"
+)
+
+
+def rust_finished(frame: pl.DataFrame) -> pl.DataFrame:
+    """The Rust front end's only request line, at the end (vLLM 0.22 and later)."""
+    split = frame.with_columns(pl.col("message").str.extract_groups(_RUST).struct.unnest())
+    return _event(
+        split,
+        "finished",
+        finish_reason=pl.col("reason"),
+        detail="engine id " + pl.col("engine_id"),
+        input_tokens=pl.col("prompt").cast(pl.Int64, strict=False),
+        output_tokens=pl.col("output").cast(pl.Int64, strict=False),
+    )
+
+
 def _number(pattern: str) -> pl.Expr:
     return pl.col("message").str.extract(pattern).cast(pl.Float64, strict=False)
+
+
+def _ratio(pattern: str) -> pl.Expr:
+    return _exact(_number(pattern) / 100)
+
+
+def _exact(quotient: pl.Expr) -> pl.Expr:
+    """The double nearest to the decimal number: Polars multiplies with 1/100 where a column is longer than one row."""
+    return quotient.round(9)
 
 
 def _count(pattern: str) -> pl.Expr:
@@ -149,12 +184,12 @@ _SAMPLE_PARTS: Final[dict[str, pl.Expr]] = {
     "waiting_count": _count(r"(?:Waiting|Pending): (\d+)(?: reqs|,)"),
     "deferred_count": _count(r"Deferred: (\d+) reqs"),
     "swapped_count": _count(r"Swapped: (\d+) reqs"),
-    "preemption_count": _count(r"Preemptions: (\d+)(?: reqs)?(?:,|\.?$)"),
-    "kv_cache_usage_ratio": _number(r"[\w+ ]+ KV cache (?:usage|used): ([\d.]+)%") / 100,
-    "cpu_kv_cache_usage_ratio": _number(r"KV cache usage: [\d.]+%, CPU KV cache usage: ([\d.]+)%") / 100,
-    "prefix_cache_hit_ratio": _number(r"\bPrefix cache hit rate: ([\d.]+)%") / 100,
-    "external_prefix_cache_hit_ratio": _number(r"External prefix cache hit rate: ([\d.]+)%") / 100,
-    "mm_cache_hit_ratio": _number(r"MM cache hit rate: ([\d.]+)%") / 100,
+    "preemption_count": _count(r"Preemptions: (\d+)(?: reqs)?,"),
+    "kv_cache_usage_ratio": _ratio(r"[\w+ ]+ KV cache (?:usage|used): ([\d.]+)%"),
+    "cpu_kv_cache_usage_ratio": _ratio(r"KV cache usage: [\d.]+%, CPU KV cache usage: ([\d.]+)%"),
+    "prefix_cache_hit_ratio": _ratio(r"\bPrefix cache hit rate: ([\d.]+)%"),
+    "external_prefix_cache_hit_ratio": _ratio(r"External prefix cache hit rate: ([\d.]+)%"),
+    "mm_cache_hit_ratio": _ratio(r"MM cache hit rate: ([\d.]+)%"),
 }
 
 _KNOWN_PARTS: Final = (
@@ -173,18 +208,20 @@ def stats(frame: pl.DataFrame) -> pl.DataFrame:
         "process",
         "level",
         sample_ts=pl.col("stamp"),
-        error_s=pl.when(pl.col("stamp").is_not_null()).then(STAMP_ERROR_S),
+        error_s=pl.col("error_s"),
         engine_index=pl.when(engines.is_null()).then(index.fill_null(0)),
         engine_count=engines.fill_null(1),
-        other=_as_json(pl.col("message").str.replace_all(_KNOWN_PARTS, "")),
+        other=_as_json(pl.col("message").str.replace(_KV_FETCH, _KV_FETCH_NAMED).str.replace_all(_KNOWN_PARTS, "")),
         **_SAMPLE_PARTS,
     )
 
 
 def _as_json(rest: pl.Expr) -> pl.Expr:
     """``Corrupted: 3 reqs, New thing: 1.5`` as ``{"Corrupted":3,"New thing":1.5}``; NULL where nothing is left."""
-    quoted = pl.element().str.replace(r'^([A-Za-z][A-Za-z /()-]*?)[:=] ?(-?\d+(?:\.\d+)?).*$', '"$1":$2')
-    pairs = rest.str.extract_all(_PART).list.eval(quoted.filter(quoted.str.starts_with('"')))
+    number = r"(-?)0*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    quoted = pl.element().str.replace(rf"^({_NAME})[:=] ?{number}$", '"${1}":${2}${3}')
+    parts = rest.str.replace(_UNIT_TO_COME, "").str.extract_all(_PART)
+    pairs = parts.list.eval(quoted.filter(quoted.str.starts_with('"')))
     return pl.when(pairs.list.len() > 0).then(pl.concat_str([pl.lit("{"), pairs.list.join(","), pl.lit("}")]))
 
 
@@ -196,22 +233,31 @@ def steps(frame: pl.DataFrame) -> pl.DataFrame:
         "line_no",
         *[pl.col(name).cast(pl.Int64, strict=False) for name in counts],
         step_ts=pl.col("stamp"),
-        error_s=pl.when(pl.col("stamp").is_not_null()).then(STAMP_ERROR_S),
+        error_s=pl.col("error_s"),
         engine_index=pl.col("engine_index").cast(pl.Int32, strict=False).fill_null(0),
-        elapsed_s=pl.col("elapsed_ms").cast(pl.Float64, strict=False) / 1000,
-        kv_cache_usage_ratio=pl.col("kv").cast(pl.Float64, strict=False) / 100,
+        elapsed_s=_exact(pl.col("elapsed_ms").cast(pl.Float64, strict=False) / 1000),
+        kv_cache_usage_ratio=_exact(pl.col("kv").cast(pl.Float64, strict=False) / 100),
         dummy=pl.col("dummy").is_not_null(),
     )
 
 
 def companions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Lines beside the stats line (speculative decoding, KV transfer): each number a row of `metric_sample`."""
-    title = pl.col("message").str.extract(r"^([A-Za-z ]+?): ")
-    parts = pl.col("message").str.replace(r"^(?:SpecDecoding|Speculative|KV Transfer|EC Transfer|DiffusionDecoding) metrics: ", "")
-    one = frame.select("line_no", "stamp", title=title, part=parts.str.extract_all(_PART)).explode("part", empty_as_null=False)
+    """Lines beside the stats line (speculative decoding, KV transfer): each number a row of `metric_sample`.
+
+    Numbers of a list (``Per-position acceptance rate: 0.8, 0.5``) have their position, from 0, as label.
+    """
+    title = pl.col("message").str.extract(r"^(?:Engine \d+: )?([A-Za-z ]+?): ")
+    parts = pl.col("message").str.replace(r"^(?:Engine \d+: )?(?:[A-Za-z ]+ metrics|MFU): ", "")
+    found = pl.concat_list(parts.str.extract_all(rf"{_PART}(?:, {_NUMBER}\b)*"), pl.col("message").str.extract_all(_RATE))
+    one = frame.select("line_no", "stamp", title=title, part=found).explode("part", empty_as_null=False)
+    part = pl.col("part")
+    listed = pl.coalesce(part.str.extract(rf"[:=] ?((?:(?:, )?{_NUMBER})+)$"), part.str.extract(r"^([\d.]+) ")).str.split(", ")
+    one = one.with_columns(measured=listed, position=pl.int_ranges(0, listed.list.len()))
+    one = one.with_columns(many=pl.col("measured").list.len() > 1).explode("measured", "position", empty_as_null=False)
     return one.select(
         "line_no",
         sample_ts=pl.col("stamp"),
-        name=pl.col("title") + ": " + pl.col("part").str.extract(r"^(.*?)[:=]"),
-        measured=pl.col("part").str.extract(r"([\d.]+)$").cast(pl.Float64, strict=False),
+        name=pl.col("title") + ": " + pl.coalesce(part.str.extract(r"^(.*?)[:=]"), part.str.extract(r"^[\d.]+ (\S+)$")),
+        labels=pl.when("many").then(pl.lit('{"position":"') + pl.col("position").cast(pl.String) + pl.lit('"}')),
+        measured=pl.col("measured").cast(pl.Float64, strict=False),
     ).drop_nulls("measured")

@@ -5,33 +5,25 @@ Parsing needs no case and may take long; the case is held only while the parts a
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import tempfile
 import time
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import zstandard
-
-from tracelens.errors import CaseError, SourceError
+from tracelens.errors import CaseError
 from tracelens.formats.base import Clock
 from tracelens.ingest.chunks import Reading
 from tracelens.ingest.parts import ParsedSource, parse_source
 from tracelens.ingest.placing import Neighbour, TimeOptions, place
 from tracelens.ingest.recognise import Recognised, recognise
 from tracelens.ingest.report import FileReport, IngestReport, OnProgress, Progress, State
-from tracelens.opening import Input, Unreadable, expand
+from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
 from tracelens.store import CaseWriter, SourceRow, Store
 
 __all__ = ["FileReport", "IngestOptions", "IngestReport", "OnProgress", "Progress", "State", "TimeOptions", "ingest"]
-
-_READ_ERRORS: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, SourceError)
-assert bz2  # its errors are OSError and EOFError
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ def _parse_one(source: Input, known: list[dict[str, Any]], options: IngestOption
             (found.kind, found.claim), reading, folder, keep_text=options.keep_text,
             on_progress=counter.on_progress, before_bytes=counter.before_bytes, total_bytes=counter.total_bytes,
         )
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         return FileReport(source.label, State.UNREADABLE, note=_reason(error))
     sha256 = reading.hash.hexdigest()
     if any(row["sha256"] == sha256 for row in known):
@@ -184,7 +176,7 @@ def _load_one(writer: CaseWriter, one: _Parsed, options: IngestOptions, neighbou
         for table, files in sorted(parsed.parts.items())
     }
     if found.kind.defaults is not None:
-        assumed = found.kind.defaults(writer.stated_settings(source_id))
+        assumed = found.kind.defaults(found.claim.settings.get("implies", {}) | writer.stated_settings(source_id))
         rows["server_setting"] = rows.get("server_setting", 0) + writer.add_defaults(source_id, assumed)
     issues = rows.pop("ingest_issue", 0)
     assert issues == parsed.skipped

@@ -1,6 +1,6 @@
 """From a stream of bytes to frames of lines, in bounded memory.
 
-A chunk ends at a line end; a single line longer than `MAX_LINE_BYTES` is cut there, and says so.  Bytes that are not
+A chunk ends at a line end; a line longer than `MAX_LINE_BYTES` is cut into pieces of one number.  Bytes that are not
 UTF-8 become the replacement character; UTF-16 with a byte-order mark is decoded.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Final
 
@@ -22,6 +22,7 @@ CHUNK_BYTES: Final = 8 << 20
 MAX_LINE_BYTES: Final = 64 << 20
 HEAD_BYTES: Final = 128 << 10
 HEAD_LINES: Final = 400
+_TAIL_BYTES: Final = 4 << 10
 _SAMPLE_BYTES: Final = 16 << 10
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -63,12 +64,12 @@ class Reading:
             if self.source.label != "-":
                 stream.close()
 
-    def chunks(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
-        """Whole lines, about `size` bytes at a time, as UTF-8."""
+    def chunks(self, size: int = CHUNK_BYTES, may_cut: Callable[[bytes], bool] = bool) -> Iterator[bytes]:
+        """Whole lines, about `size` bytes at a time, as UTF-8; cut where `may_cut` allows it, given the lines before."""
         rest = b""
         for block in _decoded(self.blocks(size)):
             data = rest + block if rest else block
-            cut = data.rfind(b"\n") + 1
+            cut = _cut(data, may_cut)
             if not cut and len(data) > MAX_LINE_BYTES:
                 cut = len(data)
             if cut:
@@ -80,6 +81,14 @@ class Reading:
     def whole(self) -> bytes:
         """Everything at once, for formats that are one document."""
         return b"".join(_decoded(self.blocks()))
+
+
+def _cut(data: bytes, may_cut: Callable[[bytes], bool]) -> int:
+    """Where to cut: behind the last line end at which that is allowed; 0 where there is none."""
+    cut = data.rfind(b"\n") + 1
+    while cut and not may_cut(data[max(0, cut - _TAIL_BYTES) : cut]):
+        cut = data.rfind(b"\n", 0, cut - 1) + 1
+    return cut
 
 
 def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -148,7 +157,8 @@ class _Replayed(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if self._start:
-            taken, self._start = self._start[:size], self._start[size:]
+            end = len(self._start) if size < 0 else size
+            taken, self._start = self._start[:end], self._start[end:]
             return taken
         return self._stream.read(size)
 

@@ -18,7 +18,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed
-from tracelens.ingest.chunks import Reading, lines_frame
+from tracelens.ingest.chunks import CHUNK_BYTES, Reading, lines_frame
 from tracelens.ingest.report import OnProgress, Progress
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
@@ -141,7 +141,7 @@ def _cut(kind: Format, reading: Reading, chunk_bytes: int | None) -> Iterator[tu
         return
     line_no, context = 1, None
     stateless = kind.context.__name__ == "_no_context"
-    for data in reading.chunks(chunk_bytes) if chunk_bytes else reading.chunks():
+    for data in reading.chunks(chunk_bytes or CHUNK_BYTES, kind.may_cut):
         yield data, line_no, context
         line_no += data.count(b"\n")
         if not stateless:

@@ -8,8 +8,8 @@ assumed and said.  What is chosen here is written into ``source.time_basis``, wo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -84,8 +84,8 @@ def place(clock: Clock, side: Side, parsed: ParsedSource, options: TimeOptions, 
     name, offset, said = _zone(side, options)
     if clock is Clock.LOCAL:
         return Placement(zone=name, shift_s=offset.total_seconds()), f"dates as written; {said}"
-    anchor, source = _anchor(parsed, clock, options, neighbours, modified_ts)
-    years, days, what = _shift(clock, parsed, anchor, source)
+    anchor = _anchor(parsed, clock, options, neighbours, modified_ts)
+    years, days, what = _shift(clock, parsed, _on_wall(anchor, name, offset))
     placed = Placement(
         years, days, tuple(parsed.steps), tuple(parsed.back_steps), "years" if clock is Clock.YEARLESS else "days",
         name, offset.total_seconds(),
@@ -114,17 +114,41 @@ def _steps_said(clock: Clock, parsed: ParsedSource) -> str:
     return said + ("; stamps jump to and fro, order is all they tell" if parsed.jumps_dropped else "")
 
 
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """An instant that tells a log's year or day, and where it comes from.
+
+    The log `begins` on that date (--date), `ends` then (a file's date), or lies around it.  `slack` is how far the
+    log's last stamp may lie behind its end: the zone may not be known.
+    """
+
+    at: datetime
+    said: str
+    begins: bool = False
+    ends: bool = False
+    in_utc: bool = True
+    slack: timedelta = timedelta(hours=14)
+
+
 def _anchor(parsed: ParsedSource, clock: Clock, options: TimeOptions, neighbours: Sequence[Neighbour],
-            modified_ts: float | None) -> tuple[datetime, str]:
-    """An instant near the log's last stamp, and where it comes from."""
+            modified_ts: float | None) -> _Anchor:
     if options.date is not None:
-        return datetime(options.date.year, options.date.month, options.date.day), "--date"
+        return _Anchor(datetime.combine(options.date, time()), "--date", begins=True, in_utc=False)
     if neighbours:
         best = min(neighbours, key=lambda n: (_distance(n, parsed.last_stamp, clock), not n.has_zone, -(n.last - n.first).total_seconds(), n.label))
-        return best.first + (best.last - best.first) / 2, best.label
+        return _Anchor(best.first + (best.last - best.first) / 2, best.label, in_utc=best.has_zone)
     if modified_ts is not None:
-        return datetime.fromtimestamp(modified_ts, UTC).replace(tzinfo=None), "the file's own date"
-    return datetime.now(UTC).replace(tzinfo=None), "today, for want of anything better"
+        return _Anchor(datetime.fromtimestamp(modified_ts, UTC).replace(tzinfo=None), "the file's own date", ends=True)
+    return _Anchor(datetime.now(UTC).replace(tzinfo=None), "today, for want of anything better", ends=True)
+
+
+def _on_wall(anchor: _Anchor, zone: str | None, offset: timedelta) -> _Anchor:
+    """The anchor on the log's own wall clock, as far as its zone was given."""
+    if not anchor.in_utc or (zone is None and not offset):
+        return anchor
+    if zone is not None:
+        offset = anchor.at.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).utcoffset() or offset
+    return replace(anchor, at=anchor.at + offset, slack=timedelta(hours=1))
 
 
 def _distance(neighbour: Neighbour, stamp: datetime | None, clock: Clock) -> float:
@@ -143,23 +167,39 @@ def _in_year(stamp: datetime, year: int) -> datetime:
 
 
 def _nearest_year(stamp: datetime, anchor: datetime) -> int:
-    years = (anchor.year - 1, anchor.year, anchor.year + 1)
-    return min(years, key=lambda year: abs((_in_year(stamp, year) - anchor).total_seconds()))
+    """The year that brings a stamp nearest to the anchor; the 29th of February needs one that has it."""
+    years = range(anchor.year - 8, anchor.year + 2)
+    exact = [year for year in years if _in_year(stamp, year).day == stamp.day]
+    return min(exact, key=lambda year: abs((_in_year(stamp, year) - anchor).total_seconds()))
 
 
-def _shift(clock: Clock, parsed: ParsedSource, anchor: datetime, source: str) -> tuple[int, int, str]:
-    last = parsed.last_stamp or datetime(PLACEHOLDER_YEAR, 1, 1)
+def _year(last: datetime, anchor: _Anchor) -> int:
+    """The year of the last stamp: a file is dated after what is in it, so its date is never before the stamp."""
+    if not anchor.ends:
+        return _nearest_year(last, anchor.at)
+    latest = anchor.at + max(anchor.slack, timedelta(days=1))
+    return next(year for year in range(latest.year, 0, -1) if _in_year(last, year) <= latest and _in_year(last, year).day == last.day)
+
+
+def _shift(clock: Clock, parsed: ParsedSource, anchor: _Anchor) -> tuple[int, int, str]:
+    """Years and days to add to the placeholder date of the first stamp, and the words for it."""
     passed = len(parsed.steps) - len(parsed.back_steps)
+    last = parsed.last_stamp or datetime(PLACEHOLDER_YEAR, 1, 1)
     if clock is Clock.YEARLESS:
-        year = anchor.year if source == "--date" else _nearest_year(last, anchor)
-        first = year if source == "--date" else year - passed
-        return first - PLACEHOLDER_YEAR, 0, f"year {first} from {source}"
-    if source == "--date":
-        day = anchor.date()
-    else:
-        end = datetime.combine(anchor.date(), last.time())
-        if source == "the file's own date" and end > anchor + timedelta(hours=14):
-            end -= timedelta(days=1)
-        day = end.date() - timedelta(days=passed)
-    return 0, (day - date(PLACEHOLDER_YEAR, 1, 1)).days, f"date {day.isoformat()} from {source}"
+        first = anchor.at.year if anchor.begins else _year(last, anchor) - passed
+        return first - PLACEHOLDER_YEAR, 0, f"year {first} from {anchor.said}"
+    day = anchor.at.date() if anchor.begins else _last_day(parsed, anchor, passed) - timedelta(days=passed)
+    return 0, (day - date(PLACEHOLDER_YEAR, 1, 1)).days, f"date {day.isoformat()} from {anchor.said}"
 
+
+def _last_day(parsed: ParsedSource, anchor: _Anchor, passed: int) -> date:
+    """The day of the last stamp of a log that has times of day only."""
+    first, last = parsed.first_stamp, parsed.last_stamp
+    assert first is not None
+    assert last is not None
+    if anchor.ends:
+        end = datetime.combine(anchor.at.date(), last.time())
+        return (end if end <= anchor.at + anchor.slack else end - timedelta(days=1)).date()
+    half = (last - first + timedelta(days=passed)) / 2
+    ends = [datetime.combine((anchor.at + half).date() + timedelta(days=day), last.time()) for day in (-1, 0, 1)]
+    return min(ends, key=lambda end: abs(end - half - anchor.at)).date()

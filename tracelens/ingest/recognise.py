@@ -74,9 +74,24 @@ def _replaced(source: Input, earlier: list[Mapping[str, Any]]) -> tuple[int | No
     for row in earlier:
         if source.label == "-" or source.size_bytes is None:
             continue
-        if source.compressed or _hash(source, row["size_bytes"]) == row["sha256"]:
+        begins = _hash_of_lines(source, row["line_count"]) if source.compressed else _hash(source, row["size_bytes"])
+        if begins == row["sha256"]:
             return int(row["source_id"]), "grown since it was read"
     return None, "another file of this name is in the case; both are kept" if earlier else ""
+
+
+def _hash_of_lines(source: Input, count: int) -> str:
+    """SHA-256 of an input's first `count` lines: of a compressed file the case does not know the bytes it had."""
+    digest = hashlib.sha256()
+    stream = source.open()
+    try:
+        while count > 0 and (block := stream.read(_BLOCK)):
+            ends = block.count(b"\n")
+            digest.update(block if ends < count else b"\n".join(block.split(b"\n", count)[:count]) + b"\n")
+            count -= ends
+    finally:
+        stream.close()
+    return digest.hexdigest()
 
 
 def _hash(source: Input, size: int | None) -> str:

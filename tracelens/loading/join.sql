@@ -13,7 +13,12 @@ WHERE run_id = $run AND request_id IS NOT NULL
 UNION
 SELECT response_id
 FROM client_request
-WHERE run_id = $run AND response_id IS NOT NULL;
+WHERE run_id = $run AND response_id IS NOT NULL
+UNION
+-- What the server makes of an id that the client sends (X-Request-Id): all that an aborted request leaves of it.
+SELECT unnest(['chatcmpl-' || client_id, 'cmpl-' || client_id || '-0', client_id])
+FROM client_request
+WHERE run_id = $run AND client_id IS NOT NULL;
 
 CREATE OR REPLACE TEMP TABLE shortened AS
 WITH internal AS (
@@ -141,6 +146,8 @@ found AS (
     FROM client_request AS client
     INNER JOIN by_trace ON client.trace_id = by_trace.trace_id
     WHERE client.run_id = $run
+    -- One trace can hold several requests (an agent's turns, retries): then it names none of them.
+    QUALIFY count(*) OVER (PARTITION BY client.trace_id) = 1
     UNION ALL
     SELECT
         named.source_id,
@@ -193,21 +200,19 @@ CREATE OR REPLACE TEMP TABLE zero_point AS
 WITH pair AS (
     SELECT
         client.source_id,
-        server.arrival_ts,
-        to_microseconds((client.client_sent_s * 1e6)::BIGINT) AS sent,
-        to_microseconds(((client.client_sent_s + client.client_ttft_s) * 1e6)::BIGINT) AS first_chunk,
-        to_microseconds((server.ttft_s * 1e6)::BIGINT) AS server_ttft
+        _later(server.arrival_ts, -client.client_sent_s) AS latest,
+        _later(server.arrival_ts, server.ttft_s - client.client_sent_s - client.client_ttft_s) AS earliest
     FROM client_request AS client
     INNER JOIN server_request AS server
-        ON client.run_id = server.run_id AND client.request_id = server.request_id AND server.measured_by = 'span'
+        ON client.run_id = server.run_id AND client.request_id = server.request_id AND server.measured_by IN ('span', 'log')
     WHERE client.run_id = $run AND client.client_sent_s IS NOT NULL
 ),
 
 bound AS (
     SELECT
         source_id,
-        min(arrival_ts - sent) AS latest,
-        max(arrival_ts + server_ttft - first_chunk) AS earliest,
+        min(latest) AS latest,
+        max(earliest) AS earliest,
         count(*) AS pair_count
     FROM pair
     GROUP BY source_id
@@ -223,12 +228,12 @@ WHERE latest >= earliest;
 
 UPDATE client_request
 SET
-    client_planned_ts = zero_ts + to_microseconds((client_planned_s * 1e6)::BIGINT),
-    client_sent_ts = zero_ts + to_microseconds((client_sent_s * 1e6)::BIGINT),
-    client_headers_ts = zero_ts + to_microseconds(((client_sent_s + client_headers_s) * 1e6)::BIGINT),
-    client_first_byte_ts = zero_ts + to_microseconds(((client_sent_s + client_first_byte_s) * 1e6)::BIGINT),
-    client_first_chunk_ts = zero_ts + to_microseconds(((client_sent_s + client_ttft_s) * 1e6)::BIGINT),
-    client_end_ts = zero_ts + to_microseconds(((client_sent_s + client_e2e_s) * 1e6)::BIGINT)
+    client_planned_ts = _later(zero_ts, client_planned_s),
+    client_sent_ts = _later(zero_ts, client_sent_s),
+    client_headers_ts = _later(zero_ts, client_sent_s + client_headers_s),
+    client_first_byte_ts = _later(zero_ts, client_sent_s + client_first_byte_s),
+    client_first_chunk_ts = _later(zero_ts, client_sent_s + client_ttft_s),
+    client_end_ts = _later(zero_ts, client_sent_s + client_e2e_s)
 FROM zero_point
 WHERE client_request.run_id = $run AND client_request.source_id = zero_point.source_id;
 

@@ -17,8 +17,8 @@ marked AS (
         *,
         CASE
             WHEN record_key IS NULL THEN 1
-            WHEN record_key IS DISTINCT FROM lag(record_key) OVER writing THEN 1
-            WHEN level IS NULL AND line_no > lag(line_no) OVER writing + 1 THEN 1
+            WHEN (lag(record_key) OVER writing IS DISTINCT FROM record_key) THEN 1
+            WHEN (level IS NULL OR origin IS NULL) AND line_no > lag(line_no) OVER writing + 1 THEN 1
             ELSE 0
         END AS begins
     FROM keyed

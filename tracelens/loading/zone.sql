@@ -22,6 +22,7 @@ WITH instant AS (
 apart AS (
     SELECT
         logged.source_id,
+        logged.request_id,
         epoch(logged.event_ts - instant.instant_ts) AS apart_s
     FROM request_event AS logged
     INNER JOIN source
@@ -36,7 +37,7 @@ judged AS (
         900 * round(median(apart_s) / 900)::BIGINT AS zone_s,
         quantile_cont(apart_s, 0.1) AS low_s,
         quantile_cont(apart_s, 0.9) AS high_s,
-        count(*) AS pair_count
+        count(DISTINCT request_id) AS pair_count
     FROM apart
     GROUP BY source_id
 )

@@ -4,7 +4,7 @@ TTFT and end-to-end are the client's where it is known, else the server's: clien
 [params]
 run = ""
 */
-WITH measured AS (
+WITH listed AS (
     SELECT
         run_id,
         unnest([
@@ -14,7 +14,7 @@ WITH measured AS (
             },
             {
                 'place': 2, 'measure': 'tpot', 'measure_s': tpot_s,
-                'by_client': decode_s IS NULL AND (e2e_s IS NULL OR ttft_s IS NULL)
+                'by_client': tpot_s IS NOT NULL AND decode_s IS NULL AND (e2e_s IS NULL OR ttft_s IS NULL)
             },
             {
                 'place': 3, 'measure': 'e2e', 'measure_s': coalesce(client_e2e_s, e2e_s),
@@ -22,9 +22,19 @@ WITH measured AS (
             },
             {'place': 4, 'measure': 'queue', 'measure_s': queue_s, 'by_client': FALSE},
             {'place': 5, 'measure': 'prefill', 'measure_s': prefill_s, 'by_client': FALSE}
-        ], recursive := TRUE)
+        ]) AS piece
     FROM request
     WHERE $run IN ('', run_id)
+),
+
+measured AS (
+    SELECT
+        run_id,
+        piece.place AS place,
+        piece.measure AS measure,
+        piece.measure_s AS measure_s,
+        piece.by_client AS by_client
+    FROM listed
 )
 
 SELECT

@@ -1,6 +1,7 @@
 /*
 How many requests shared the server with one request: in all, by what they were doing when it arrived, and how many
-got their first token while it waited for its own. NULL where its own times are not known.
+got their first token while it waited for its own. NULL where times are not known; a client cannot tell prefill from
+waiting.
 [params]
 request = ""
 run = ""
@@ -41,20 +42,33 @@ SELECT
     me.clock,
     me.from_ts,
     me.to_ts,
-    CASE WHEN me.to_ts IS NOT NULL THEN
-        count(other.request_id) FILTER (WHERE other.from_ts < me.to_ts AND other.to_ts > me.from_ts)
+    CASE
+        WHEN me.to_ts IS NOT NULL
+            THEN count(other.request_id) FILTER (WHERE other.from_ts < me.to_ts AND other.to_ts > me.from_ts)
     END AS overlapping_count,
-    count(other.request_id) FILTER (
-        WHERE other.from_ts <= me.from_ts AND me.from_ts < coalesce(other.prefill_ts, other.first_token_ts)
-    ) AS waiting_count,
-    count(other.request_id) FILTER (
-        WHERE me.from_ts >= other.prefill_ts AND me.from_ts < other.first_token_ts
-    ) AS prefill_count,
-    count(other.request_id) FILTER (
-        WHERE me.from_ts >= other.first_token_ts AND me.from_ts < other.to_ts
-    ) AS decode_count,
-    CASE WHEN me.first_token_ts IS NOT NULL THEN
-        count(other.request_id) FILTER (WHERE other.first_token_ts > me.from_ts AND other.first_token_ts < me.first_token_ts)
+    CASE
+        WHEN me.from_ts IS NOT NULL
+            THEN count(other.request_id) FILTER (
+                    WHERE other.from_ts <= me.from_ts AND me.from_ts < coalesce(other.prefill_ts, other.first_token_ts)
+                )
+    END AS waiting_count,
+    CASE
+        WHEN me.from_ts IS NOT NULL AND me.clock = 'server'
+            THEN count(other.request_id) FILTER (WHERE me.from_ts >= other.prefill_ts AND me.from_ts < other.first_token_ts)
+    END AS prefill_count,
+    CASE
+        WHEN me.from_ts IS NOT NULL
+            THEN count(other.request_id) FILTER (WHERE me.from_ts >= other.first_token_ts AND me.from_ts < other.to_ts)
+    END AS decode_count,
+    CASE
+        WHEN me.from_ts IS NOT NULL
+            THEN count(other.request_id) FILTER (
+                    WHERE other.from_ts <= me.from_ts AND me.from_ts < other.to_ts AND other.first_token_ts IS NULL
+                )
+    END AS unknown_state_count,
+    CASE
+        WHEN me.first_token_ts IS NOT NULL
+            THEN count(other.request_id) FILTER (WHERE other.first_token_ts > me.from_ts AND other.first_token_ts < me.first_token_ts)
     END AS served_meanwhile_count,
     count(other.request_id) FILTER (WHERE other.from_ts IS NULL OR other.to_ts IS NULL) AS unplaced_count
 FROM timed AS me

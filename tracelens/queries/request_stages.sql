@@ -45,7 +45,7 @@ SELECT
         WHEN me.has_ttft AND me.stage NOT IN ('client_wait', 'decode') THEN me.duration_s / nullif(me.ttft_sum_s, 0)
     END AS share_of_ttft_ratio,
     run_of.median_s,
-    me.duration_s / nullif(run_of.median_s, 0) AS times_median,
+    CASE WHEN run_of.median_s >= 1e-6 THEN me.duration_s / run_of.median_s END AS times_median,
     CASE WHEN me.duration_s IS NOT NULL THEN run_of.shorter_count / run_of.known_count END AS percentile_ratio,
     run_of.known_count,
     me.provenance,

@@ -1,0 +1,54 @@
+"""An empty case to start from, and a case's rows to compare."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracelens.store import CaseWriter, Store
+
+
+@pytest.fixture(scope="session")
+def empty_case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("case") / "empty.duckdb"
+    with CaseWriter(path):
+        pass
+    return path
+
+
+@pytest.fixture
+def case(empty_case: Path, tmp_path: Path) -> Path:
+    """A case of its own without sources: making the tables is what takes long in a new one."""
+    (tmp_path / "case").mkdir()
+    path = tmp_path / "case" / "incident.duckdb"
+    shutil.copyfile(empty_case, path)
+    return path
+
+
+@pytest.fixture
+def rows_of() -> Callable[[Path, str], list[dict[str, Any]]]:
+    """Rows of a query on a case."""
+
+    def rows(path: Path, sql: str) -> list[dict[str, Any]]:
+        with Store(path) as store:
+            return store.run(sql).dicts()
+
+    return rows
+
+
+@pytest.fixture
+def everything() -> Callable[[Path], dict[str, list[tuple[Any, ...]]]]:
+    """Every row of every table that sources fill, sorted."""
+
+    def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+        with Store(path) as store:
+            names = store.run(
+                "SELECT table_name FROM duckdb_tables() WHERE NOT temporary AND table_name <> 'case_property' ORDER BY ALL"
+            )
+            return {name: store.run(f"SELECT * FROM {name} ORDER BY ALL").rows for (name,) in names.rows}
+
+    return tables

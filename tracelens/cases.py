@@ -1,0 +1,248 @@
+"""Cases beside a view: given rows, expected rows.  ``NN_name.cases.toml`` stands beside ``NN_name.sql``.
+
+::
+
+    [given]                                    # rows that every case of the file has
+    source = [{ source_id = 1, side = "server" }]
+
+    [[case]]
+    name = "the queue of a span is observed"
+    given.server_request = [{ request_id = "r1", queue_s = 0.5, ttft_s = 1.5 }]
+    expect = [{ request_id = "r1", stage = "queue", duration_s = 0.5, provenance = "observed" }]
+
+A case may also have ``query`` (default: the columns that ``expect`` names, from the view of the file), ``join = true``
+(run ``loading/join.sql`` over the given rows first), ``ordered = true`` (the order of rows matters) and ``complete =
+false`` (further rows may be there).  Rows given to a view take its place, so that a view above it is tested alone.
+
+Rows name only the columns that matter.  In a given row a column left out is NULL; one that must not be NULL gets
+`DEFAULTS`, and these:
+
+- ``run_id``: ``default``; ``source_id``: 1; ``line_no``: the row's place in its table, from 1.
+- ``logged_id``: the row's ``request_id``; ``last_line_no``: its ``line_no``; ``path`` and ``sha256``: ``source N``.
+- A source that a row names and ``source`` does not have: a row of `source`, with the side of the table that named it.
+- A `client_request` with a ``request_id``: a row of `client_link`, unless the case joins or gives ``client_link``.
+
+In ``expect`` a column that a row leaves out, while another row or the query has it, is NULL.  Numbers are equal within
+1e-9, relative above 1; the type of a number does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from tracelens.errors import CaseError, QueryError
+from tracelens.store import Column, MemoryCase
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+
+RUN: Final = "default"
+
+DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
+    ("server_request", "measured_by"): "span",
+    ("server_setting", "basis"): "stated",
+    ("log_event", "kind"): "warning",
+    ("client_link", "basis"): "id sent by the client",
+    ("source", "clock"): "utc",
+}
+"""What stands in a column that must not be NULL, where a given row does not say it; else `BLANKS` by its type."""
+
+BLANKS: Final[Mapping[str, Any]] = {
+    "VARCHAR": "-",
+    "BOOLEAN": False,
+    "DOUBLE": 0.0,
+    "BIGINT": 0,
+    "INTEGER": 0,
+}
+
+_SIDES: Final = {"client_request": "client", "client_stream": "client", "gpu_sample": "gpu"}
+
+_KEYS: Final = frozenset({"name", "given", "query", "expect", "join", "ordered", "complete"})
+
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: `given` rows by table or view, `expect` the rows that `query` must then give."""
+
+    name: str
+    given: Tables
+    query: str
+    expect: Sequence[Row]
+    join: bool = False
+    ordered: bool = False
+    complete: bool = True
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """Cases of a file; raises `CaseError` where one cannot be understood."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{path.name}: {error}") from error
+    shared = document.get("given", {})
+    view = path.name.removesuffix(".cases.toml").partition("_")[2]
+    try:
+        return tuple(_case(written, shared, view) for written in document["case"])
+    except (KeyError, ValueError) as error:
+        raise CaseError(f"{path.name}: {error}") from error
+
+
+def _case(written: Mapping[str, Any], shared: Tables, view: str) -> Case:
+    unknown = sorted(set(written) - _KEYS)
+    if unknown or "name" not in written or "expect" not in written:
+        raise ValueError(
+            f"case {written.get('name')!r}: {f'no such key: {unknown[0]}' if unknown else 'needs name and expect'}"
+        )
+    own = written.get("given", {})
+    given = {table: [*shared.get(table, ()), *own.get(table, ())] for table in {**shared, **own}}
+    expect = written["expect"]
+    query = written.get("query") or _default_query(expect, view)
+    flags = {key: written[key] for key in ("join", "ordered", "complete") if key in written}
+    return Case(written["name"], given, query, expect, **flags)
+
+
+def _default_query(expect: Sequence[Row], view: str) -> str:
+    named = list(dict.fromkeys(column for row in expect for column in row))
+    return f"SELECT {', '.join(named) or '*'} FROM {view}"  # noqa: S608 - names of a test's own columns
+
+
+def check_case(memory: MemoryCase, case: Case) -> str:
+    """Run one case; the difference between expected and got as text, empty where there is none."""
+    try:
+        with memory.trial():
+            fill(memory, case.given, join=case.join)
+            result = memory.run(case.query)
+    except (CaseError, QueryError) as error:
+        return f"{case.name}: {error}"
+    unknown = {column for row in case.expect for column in row} - set(result.columns)
+    if unknown:
+        return f"{case.name}: the query has no column {sorted(unknown)[0]}"
+    wanted = [{column: row.get(column) for column in result.columns} for row in case.expect]
+    return _difference(case, wanted, result.dicts())
+
+
+def fill(memory: MemoryCase, given: Tables, *, join: bool = False) -> None:
+    """Put given rows into an empty case, with what they leave out; then join them.  Raises `CaseError`, `QueryError`."""
+    tables = {**given, **_implied(given, join)}
+    for table, rows in tables.items():
+        columns = memory.columns(table)
+        if not columns:
+            raise CaseError(f"there is no table or view {table}")
+        memory.freeze(table)
+        for place, row in enumerate(rows, start=1):
+            memory.insert(table, _completed(table, columns, row, place))
+    if join:
+        memory.run_script("join", {"run": RUN})
+
+
+def _implied(given: Tables, join: bool) -> dict[str, list[Row]]:
+    implied: dict[str, list[Row]] = {"source": [*given.get("source", ()), *_named_sources(given)]}
+    if not join and "client_link" not in given:
+        implied["client_link"] = [
+            {
+                "line_no": place,
+                **{key: row[key] for key in ("run_id", "source_id", "line_no", "request_id") if key in row},
+            }
+            for place, row in enumerate(given.get("client_request", ()), start=1)
+            if "request_id" in row
+        ]
+    return implied
+
+
+def _named_sources(given: Tables) -> Iterator[Row]:
+    known = {row["source_id"] for row in given.get("source", ())}
+    for table, rows in given.items():
+        for row in rows:
+            source_id = row.get("source_id", 1)
+            if source_id not in known:
+                known.add(source_id)
+                yield {
+                    "source_id": source_id,
+                    "run_id": row.get("run_id", RUN),
+                    "side": _SIDES.get(table, "server"),
+                }
+
+
+def _completed(table: str, columns: Mapping[str, Column], row: Row, place: int) -> dict[str, Any]:
+    unknown = sorted(set(row) - set(columns))
+    if unknown:
+        raise CaseError(f"{table} has no column {unknown[0]}")
+    required = {
+        name: column.type for name, column in columns.items() if column.required or name == "source_id"
+    }
+    filled = {name: _blank(table, name, kind) for name, kind in required.items()}
+    places = {"run_id": RUN, "source_id": 1, "line_no": row.get("line_no", place)}
+    places["last_line_no"] = places["line_no"]
+    places["logged_id"] = row.get("request_id")
+    places["path"] = places["sha256"] = f"source {row.get('source_id', 1)}"
+    return filled | {name: value for name, value in places.items() if name in filled} | _stored(row)
+
+
+def _blank(table: str, name: str, kind: str) -> Any:
+    return DEFAULTS.get((table, name), BLANKS.get(kind))
+
+
+def _stored(row: Row) -> dict[str, Any]:
+    return {name: _utc(value) for name, value in row.items()}
+
+
+def _utc(value: Any) -> Any:
+    """An instant with a zone as UTC without one, as a case stores it."""
+    zoned = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(UTC).replace(tzinfo=None) if zoned else value
+
+
+def _difference(case: Case, wanted: list[dict[str, Any]], got: list[dict[str, Any]]) -> str:
+    missing, left = _unmatched(wanted, got)
+    extra = left if case.complete else []
+    shuffled = case.ordered and not missing and not extra and not _all_equal(wanted, got)
+    lines = [
+        *(f"  expected, not there: {_written(row)}" for row in missing),
+        *(f"  there, not expected: {_written(row)}" for row in extra),
+        *([f"  in another order: {[_written(row) for row in got]}"] if shuffled else []),
+    ]
+    return "\n".join([f"{case.name}:", *lines]) if lines else ""
+
+
+def _unmatched(
+    wanted: list[dict[str, Any]], got: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    left, missing = list(got), []
+    for row in wanted:
+        twin = next((at for at, other in enumerate(left) if _equal_rows(row, other)), None)
+        if twin is None:
+            missing.append(row)
+        else:
+            del left[twin]
+    return missing, left
+
+
+def _all_equal(wanted: list[dict[str, Any]], got: list[dict[str, Any]]) -> bool:
+    return all(_equal_rows(row, other) for row, other in zip(wanted, got, strict=False))
+
+
+def _equal_rows(wanted: Row, got: Row) -> bool:
+    return all(_equal(value, got[column]) for column, value in wanted.items())
+
+
+def _equal(wanted: Any, got: Any) -> bool:
+    if isinstance(wanted, bool) or isinstance(got, bool) or wanted is None or got is None:
+        return wanted is got
+    if isinstance(wanted, int | float) and isinstance(got, int | float | Decimal):
+        return math.isclose(wanted, float(got), rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(_utc(wanted) == got)
+
+
+def _written(row: Row) -> str:
+    return (
+        "{" + ", ".join(f"{name}: {'NULL' if value is None else value}" for name, value in row.items()) + "}"
+    )
