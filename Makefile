@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SQL := schemas tracelens/queries tracelens/loading
+SQL := schemas tracelens/queries tracelens/loading tracelens/rules
 
 # The first Python that will do.  Another one: make PYTHON=/path/to/python3.12 test
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \

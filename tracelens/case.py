@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tracelens.check import Check, run_rules
 from tracelens.named import named_query
+from tracelens.rulebook import rulebook
 from tracelens.store import Result, Store
 
 
@@ -16,7 +19,9 @@ class Case:
         self.path = Path(path)
         self._store = Store(self.path)
 
-    def query(self, name: str, *, limit: int | None = None, timeout_s: float | None = None, **params: Any) -> Result:
+    def query(
+        self, name: str, *, limit: int | None = None, timeout_s: float | None = None, **params: Any
+    ) -> Result:
         """Rows of a named query, such as ``case.query("slowest", by="ttft", top=20)``.
 
         Raises `UsageError` for a name or parameter that does not exist, `QueryError` where it fails.
@@ -27,6 +32,21 @@ class Case:
     def sql(self, text: str, *, limit: int | None = None, timeout_s: float | None = None) -> Result:
         """Rows of any SQL that only reads.  It sees the case and nothing else: no files, no network."""
         return self._store.run(text, limit=limit, timeout_s=timeout_s)
+
+    def check(
+        self,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - the option's name
+        rules: Sequence[str | Path] = (),
+        run: str = "",
+    ) -> Check:
+        """Run the rules: ``case.check(set={"queue.seats_exhausted.min_ratio": 0.9}).verdict``.
+
+        `set` maps ``RULE.PARAM`` to a value, `rules` are folders with further rules, `run` is one run of the case.
+        Raises `UsageError` for a parameter or a run that does not exist, `RuleError` for a rule that cannot be read;
+        a rule that fails is an outcome.
+        """
+        return run_rules(self._store, rulebook(*(Path(folder) for folder in rules)), set, run=run)
 
     def close(self) -> None:
         """Close the case."""

@@ -1,4 +1,4 @@
-"""Cases beside a view: given rows, expected rows.  ``NN_name.cases.toml`` stands beside ``NN_name.sql``.
+"""Cases beside a view or a rule: given rows, expected rows.  ``NAME.cases.toml`` stands beside ``NAME.sql``.
 
 ::
 
@@ -22,6 +22,9 @@ Rows name only the columns that matter.  In a given row a column left out is NUL
 - A source that a row names and ``source`` does not have: a row of `source`, with the side of the table that named it.
 - A `client_request` with a ``request_id``: a row of `client_link`, unless the case joins or gives ``client_link``.
 
+A case of a rule expects rows of the rule's SELECT: ``{ outcome = "fired", measured_ratio = 0.97 }``.  A run of which the
+SELECT says nothing is a row with ``not_evaluated``, as `check` has it.  ``set = { min_ratio = 0.9 }`` gives parameters.
+
 In ``expect`` a column that a row leaves out, while another row or the query has it, is NULL.  Numbers are equal within
 1e-9, relative above 1; the type of a number does not matter.
 """
@@ -30,14 +33,15 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 from tracelens.errors import CaseError, QueryError
+from tracelens.rulebook import Rule
 from tracelens.store import Column, MemoryCase
 
 Row = Mapping[str, Any]
@@ -65,6 +69,7 @@ BLANKS: Final[Mapping[str, Any]] = {
 _SIDES: Final = {"client_request": "client", "client_stream": "client", "gpu_sample": "gpu"}
 
 _KEYS: Final = frozenset({"name", "given", "query", "expect", "join", "ordered", "complete"})
+_RULE_KEYS: Final = frozenset({"name", "given", "set", "expect", "join", "complete"})
 
 _TOLERANCE: Final = 1e-9
 
@@ -80,34 +85,83 @@ class Case:
     join: bool = False
     ordered: bool = False
     complete: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def outcomes(self) -> set[str]:
+        """Outcomes that the case of a rule expects."""
+        return {str(row["outcome"]) for row in self.expect if "outcome" in row}
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
-    """Cases of a file; raises `CaseError` where one cannot be understood."""
+    """Cases of a view's file; raises `CaseError` where one cannot be understood."""
+    view = path.name.removesuffix(".cases.toml").partition("_")[2]
+
+    def case(written: Mapping[str, Any], given: Tables) -> Case:
+        expect = written["expect"]
+        query = written.get("query") or _default_query(expect, view)
+        return Case(written["name"], given, query, expect, **_flags(written))
+
+    return _read(path, _KEYS, case)
+
+
+def read_rule_cases(path: Path, rule: Rule) -> tuple[Case, ...]:
+    """Cases of a rule's file; raises `CaseError` where one cannot be understood."""
+
+    def case(written: Mapping[str, Any], given: Tables) -> Case:
+        expect, params = written["expect"], {**rule.params, **written.get("set", {})}
+        if params.keys() != rule.params.keys():
+            raise ValueError(
+                f"case {written['name']!r}: the rule has no parameter {(params.keys() - rule.params.keys()).pop()}"
+            )
+        query = _default_query(expect, _SAID.format(sql=rule.sql))
+        return Case(
+            written["name"], given or {"source": [{}]}, query, expect, params=params, **_flags(written)
+        )
+
+    return _read(path, _RULE_KEYS, case)
+
+
+_SAID: Final = """(
+    WITH said AS (
+{sql}
+    )
+    SELECT * FROM said
+    UNION ALL BY NAME
+    SELECT DISTINCT run_id, '' AS subject, 'not_evaluated' AS outcome
+    FROM source
+    WHERE run_id NOT IN (SELECT run_id FROM said)
+)"""
+"""A rule's SELECT, and the runs of which it says nothing."""
+
+
+def _read(
+    path: Path, keys: frozenset[str], case: Callable[[Mapping[str, Any], Tables], Case]
+) -> tuple[Case, ...]:
+    if not path.is_file():
+        raise CaseError(f"{path}: no cases")
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CaseError(f"{path.name}: {error}") from error
     shared = document.get("given", {})
-    view = path.name.removesuffix(".cases.toml").partition("_")[2]
     try:
-        return tuple(_case(written, shared, view) for written in document["case"])
+        return tuple(case(written, _given(written, shared, keys)) for written in document["case"])
     except (KeyError, ValueError) as error:
         raise CaseError(f"{path.name}: {error}") from error
 
 
-def _case(written: Mapping[str, Any], shared: Tables, view: str) -> Case:
-    unknown = sorted(set(written) - _KEYS)
+def _given(written: Mapping[str, Any], shared: Tables, keys: frozenset[str]) -> Tables:
+    unknown = sorted(set(written) - keys)
     if unknown or "name" not in written or "expect" not in written:
         raise ValueError(
             f"case {written.get('name')!r}: {f'no such key: {unknown[0]}' if unknown else 'needs name and expect'}"
         )
     own = written.get("given", {})
-    given = {table: [*shared.get(table, ()), *own.get(table, ())] for table in {**shared, **own}}
-    expect = written["expect"]
-    query = written.get("query") or _default_query(expect, view)
-    flags = {key: written[key] for key in ("join", "ordered", "complete") if key in written}
-    return Case(written["name"], given, query, expect, **flags)
+    return {table: [*shared.get(table, ()), *own.get(table, ())] for table in {**shared, **own}}
+
+
+def _flags(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: written[key] for key in ("join", "ordered", "complete") if key in written}
 
 
 def _default_query(expect: Sequence[Row], view: str) -> str:
@@ -120,7 +174,7 @@ def check_case(memory: MemoryCase, case: Case) -> str:
     try:
         with memory.trial():
             fill(memory, case.given, join=case.join)
-            result = memory.run(case.query)
+            result = memory.run(case.query, case.params)
     except (CaseError, QueryError) as error:
         return f"{case.name}: {error}"
     unknown = {column for row in case.expect for column in row} - set(result.columns)

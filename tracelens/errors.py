@@ -49,3 +49,7 @@ class QueryError(TracelensError):
 
 class QueryTimeout(QueryError):
     """A query ran past its time limit and was stopped."""
+
+
+class RuleError(TracelensError):
+    """A rule's file is not as a rule must be; the message names the file and what it lacks."""

@@ -33,7 +33,14 @@ MIN_BOMB_BYTES: Final = 1 << 30
 """Output below this size is never called a bomb."""
 
 READ_ERRORS: Final = (
-    OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError, zipfile.BadZipFile, SourceError,
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    SourceError,
 )
 """What reading a damaged, cut off or vanished input can raise."""
 
@@ -76,7 +83,9 @@ class _Bounded:
     `beneath` is what it reads from, which decompressors and archives leave open.
     """
 
-    def __init__(self, stream: IO[bytes], label: str, compressed_bytes: int, beneath: contextlib.ExitStack) -> None:
+    def __init__(
+        self, stream: IO[bytes], label: str, compressed_bytes: int, beneath: contextlib.ExitStack
+    ) -> None:
         self._stream, self._label, self._beneath = stream, label, beneath
         self._limit = max(compressed_bytes * MAX_EXPANSION, MIN_BOMB_BYTES)
         self._given = 0
@@ -162,7 +171,9 @@ def _is_tar(open_stream: Callable[[], IO[bytes]]) -> bool:
     return start[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar"
 
 
-def _tar_members(path: Path, open_stream: Callable[[], IO[bytes]], modified: float) -> Iterator[Input | Unreadable]:
+def _tar_members(
+    path: Path, open_stream: Callable[[], IO[bytes]], modified: float
+) -> Iterator[Input | Unreadable]:
     """Members of a tar file.  Each is opened by reading the archive up to it again: slow for many, flat in memory."""
     try:
         with contextlib.closing(open_stream()) as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
@@ -173,7 +184,13 @@ def _tar_members(path: Path, open_stream: Callable[[], IO[bytes]], modified: flo
     for index, name, size, written in members:
         if not _hidden(Path(name)):
             label = f"{path}!{name}"
-            yield Input(label, size, _tar_opener(open_stream, index, label), modified_ts=written or modified, compressed=True)
+            yield Input(
+                label,
+                size,
+                _tar_opener(open_stream, index, label),
+                modified_ts=written or modified,
+                compressed=True,
+            )
 
 
 def _tar_opener(open_stream: Callable[[], IO[bytes]], wanted: int, label: str) -> Callable[[], IO[bytes]]:
@@ -199,7 +216,9 @@ def _zip_members(path: Path, modified: float) -> Iterator[Input | Unreadable]:
         return
     for member in members:
         label = f"{path}!{member.filename}"
-        yield Input(label, member.file_size, _zip_opener(path, member, label), modified_ts=modified, compressed=True)
+        yield Input(
+            label, member.file_size, _zip_opener(path, member, label), modified_ts=modified, compressed=True
+        )
 
 
 def _zip_opener(path: Path, member: zipfile.ZipInfo, label: str) -> Callable[[], IO[bytes]]:
@@ -242,8 +261,11 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
 
 def _folder(path: Path) -> Iterator[Input | Unreadable]:
     entries = [
-        entry for entry in sorted(path.rglob("*"))
-        if not (_is_folder(entry) or _hidden(entry.relative_to(path)) or entry.name.endswith(SKIPPED_SUFFIXES))
+        entry
+        for entry in sorted(path.rglob("*"))
+        if not (
+            _is_folder(entry) or _hidden(entry.relative_to(path)) or entry.name.endswith(SKIPPED_SUFFIXES)
+        )
     ]
     if not entries:
         yield Unreadable(str(path), "no files in this folder")

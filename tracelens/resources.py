@@ -23,6 +23,11 @@ def queries() -> Path:
     return _PACKAGE / "queries"
 
 
+def rules() -> Path:
+    """Folder of the rules that come with tracelens."""
+    return _PACKAGE / "rules"
+
+
 def loading() -> Path:
     """Folder of the SQL that ingest runs once the facts of a file are in."""
     return _PACKAGE / "loading"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
+import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
@@ -153,20 +155,13 @@ class Store:
         Raises `QueryError` with DuckDB's message, `QueryTimeout` when `timeout_s` has passed.
         """
         with self._cursor() as cursor:
+            return _asked(cursor, sql, params, limit, timeout_s)
 
-            def work() -> tuple[list[Any], list[tuple[Any, ...]]]:
-                cursor.execute(sql, dict(params) if params else None)
-                described = cursor.description or []
-                return described, cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
-
-            described, rows = _interruptible(cursor, work, timeout_s)
-        more = limit is not None and len(rows) > limit
-        return Result(
-            tuple(str(column[0]) for column in described),
-            tuple(str(column[1]) for column in described),
-            rows[:limit] if limit is not None else rows,
-            more,
-        )
+    @contextlib.contextmanager
+    def sitting(self) -> Iterator[Sitting]:
+        """Many queries on one cursor, on which views may be computed once for all of them."""
+        with self._cursor() as cursor:
+            yield Sitting(self.path, cursor)
 
     def close(self) -> None:
         """Close the case."""
@@ -189,6 +184,63 @@ class Store:
             cursor.close()
 
 
+class Sitting:
+    """A case asked many questions in a row."""
+
+    def __init__(self, path: Path, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self._cursor = cursor
+
+    def run(self, sql: str, params: Mapping[str, Any] | None = None) -> Result:
+        """Rows of one query; raises `QueryError` with DuckDB's message."""
+        try:
+            return _asked(self._cursor, sql, params)
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+    def keep(self, view: str) -> None:
+        """Compute a view now; queries, and views above it, read what was computed.  It lies in memory, not in the case."""
+        name = _quoted(view)
+        self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}")  # noqa: S608
+
+    def views(self) -> list[str]:
+        """The views of the case, those before that others are made of."""
+        made = [name for _, text in ddl() for name in re.findall(r"^CREATE VIEW (\w+)", text, re.MULTILINE)]
+        return list(dict.fromkeys(made))
+
+    def runs_having(self, relation: str) -> set[str]:
+        """Runs in which a table or view has a row."""
+        return {str(row[0]) for row in self.run(f"SELECT DISTINCT run_id FROM {_quoted(relation)}").rows}  # noqa: S608
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _asked(
+    cursor: duckdb.DuckDBPyConnection,
+    sql: str,
+    params: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    timeout_s: float | None = None,
+) -> Result:
+    """Rows of one query; one row more than `limit` is fetched, to know whether there were more."""
+
+    def work() -> tuple[list[Any], list[tuple[Any, ...]]]:
+        cursor.execute(sql, dict(params) if params else None)
+        described = cursor.description or []
+        return described, cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
+
+    described, rows = _interruptible(cursor, work, timeout_s)
+    more = limit is not None and len(rows) > limit
+    return Result(
+        tuple(str(column[0]) for column in described),
+        tuple(str(column[1]) for column in described),
+        rows[:limit] if limit is not None else rows,
+        more,
+    )
+
+
 def _interruptible(cursor: duckdb.DuckDBPyConnection, work: Callable[[], _T], timeout_s: float | None) -> _T:
     """Run `work` in a thread of its own, so that Ctrl-C and the time limit reach DuckDB while it computes."""
     outcome: Future[_T] = Future()
@@ -204,7 +256,9 @@ def _interruptible(cursor: duckdb.DuckDBPyConnection, work: Callable[[], _T], ti
     try:
         return outcome.result(timeout_s)
     except FutureTimeout as error:
-        raise QueryTimeout(f"stopped after {timeout_s:g} s", hint="raise --timeout, or ask for less") from error
+        raise QueryTimeout(
+            f"stopped after {timeout_s:g} s", hint="raise --timeout, or ask for less"
+        ) from error
     finally:
         if thread.is_alive():
             cursor.interrupt()
@@ -213,7 +267,9 @@ def _interruptible(cursor: duckdb.DuckDBPyConnection, work: Callable[[], _T], ti
 
 def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.exists():
-        raise CaseError(f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path))
+        raise CaseError(
+            f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
+        )
     try:
         connection = duckdb.connect(str(path), read_only=True, config=dict(_READ_ONLY_SETTINGS))
     except duckdb.Error as error:
@@ -262,7 +318,9 @@ class CaseWriter:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if kind is None:
                 self._connection.execute("CHECKPOINT")
@@ -335,7 +393,9 @@ class CaseWriter:
 
     def add_source(self, row: SourceRow) -> int:
         """Enter a source; returns its number."""
-        (source_id,) = self._connection.execute("SELECT coalesce(max(source_id), 0) + 1 FROM source").fetchall()[0]
+        (source_id,) = self._connection.execute(
+            "SELECT coalesce(max(source_id), 0) + 1 FROM source"
+        ).fetchall()[0]
         self._connection.execute(
             """
             INSERT INTO source BY NAME
@@ -359,7 +419,9 @@ class CaseWriter:
         run_id, source_id = source
         if not parts:
             return 0
-        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW part AS {self._placed(parts, placement)}")
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW part AS {self._placed(table, parts, placement)}"
+        )
         special = resources.loading() / f"{table}.sql"
         shape = special.read_text(encoding="utf-8") if special.exists() else "SELECT * FROM part"
         before = self._count(table, source_id)
@@ -372,13 +434,21 @@ class CaseWriter:
     def _count(self, table: str, source_id: int) -> int:
         return int(self.rows(f"SELECT count(*) FROM {table} WHERE source_id = $id", {"id": source_id})[0][0])  # noqa: S608
 
-    def _placed(self, parts: Sequence[Path], placement: Placement) -> str:
+    def _placed(self, table: str, parts: Sequence[Path], placement: Placement) -> str:
+        """Rows of the parts, stamps on UTC; columns that a format does not write are there, and NULL."""
         files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
         scan = f"read_parquet([{files}], union_by_name = true)"
-        stamps = [name for name, kind in self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})")  # noqa: S608
-                  if kind == "TIMESTAMP"]
-        replaced = ", ".join(f"{_place(name, placement)} AS {name}" for name in stamps)
-        return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''} FROM {scan}"  # noqa: S608
+        written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
+        replaced = ", ".join(
+            f"{_place(name, placement)} AS {name}" for name, kind in written.items() if kind == "TIMESTAMP"
+        )
+        columns = self.rows(
+            "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
+        )
+        missing = "".join(
+            f", NULL AS {name}" for (name,) in columns if name not in {*written, "run_id", "source_id"}
+        )
+        return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''}{missing} FROM {scan}"  # noqa: S608
 
     def stated_settings(self, source_id: int) -> dict[str, str]:
         """Settings that a source states; the last line that states one holds."""
@@ -484,6 +554,35 @@ def _stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str
     return [(table, column) for table, column in found if table in tables]
 
 
+def _statement(run: Callable[[str, Mapping[str, Any]], Result], sql: str) -> Statement:
+    parsed = json.loads(run("SELECT json_serialize_sql($sql)", {"sql": sql}).rows[0][0])
+    if parsed["error"]:
+        raise QueryError(parsed["error_message"])
+    if len(parsed["statements"]) != 1:
+        raise QueryError(f"{len(parsed['statements'])} statements instead of one SELECT")
+    nodes = list(_nodes(parsed))
+    named = {entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())}
+    tables = {node["table_name"] for node in nodes if node.get("type") == "BASE_TABLE"}
+    params = {str(node["identifier"]) for node in nodes if node.get("type") == "VALUE_PARAMETER"}
+    return Statement(frozenset(tables - named), frozenset(params))
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a parsed statement."""
+    if isinstance(tree, dict):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _nodes(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a SELECT refers to: relations (its own CTEs left out) and named parameters."""
+
+    relations: frozenset[str]
+    params: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table or view: DuckDB's name of its type, and whether each row must have it."""
@@ -497,6 +596,14 @@ class MemoryCase:
 
     def __init__(self) -> None:
         self._connection = memory_case()
+        self._columns: dict[str, dict[str, Column]] = {}
+        self._reads: dict[str, frozenset[str]] = {}
+        described = self.run(
+            "SELECT table_name, column_name, data_type, NOT is_nullable FROM duckdb_columns() "
+            "WHERE NOT internal ORDER BY table_name, column_index"
+        )
+        for name, column, kind, required in described.rows:
+            self._columns.setdefault(name, {})[column] = Column(kind, required)
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[Self]:
@@ -507,18 +614,15 @@ class MemoryCase:
         finally:
             self._connection.rollback()
 
-    def columns(self, name: str) -> dict[str, Column]:
+    def columns(self, name: str) -> Mapping[str, Column]:
         """Columns of a table or view, in order; empty where there is none of that name."""
-        rows = self.run(
-            "SELECT column_name, data_type, NOT is_nullable FROM duckdb_columns() "
-            "WHERE NOT internal AND table_name = $name ORDER BY column_index",
-            {"name": name},
-        ).rows
-        return {column: Column(kind, required) for column, kind, required in rows}
+        return self._columns.get(name, {})
 
     def freeze(self, view: str) -> None:
         """Put an empty table of the same columns in the place of a view; a table stays as it is."""
-        if self.run("SELECT 1 FROM duckdb_views() WHERE NOT internal AND view_name = $name", {"name": view}).rows:
+        if self.run(
+            "SELECT 1 FROM duckdb_views() WHERE NOT internal AND view_name = $name", {"name": view}
+        ).rows:
             self._execute(f'CREATE TABLE "_frozen" AS SELECT * FROM "{view}" LIMIT 0')  # noqa: S608
             self._execute(f'DROP VIEW "{view}"; ALTER TABLE "_frozen" RENAME TO "{view}"')
 
@@ -527,6 +631,27 @@ class MemoryCase:
         names = ", ".join(f'"{name}"' for name in row)
         places = ", ".join("?" for _ in row)
         self._execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', list(row.values()))  # noqa: S608
+
+    def statement(self, sql: str) -> Statement:
+        """What a SELECT refers to; raises `QueryError` where the text is anything but one SELECT."""
+        return _statement(self.run, sql)
+
+    def below(self, relations: Iterable[str]) -> frozenset[str]:
+        """Relations, and all that the views among them are made of."""
+        found: set[str] = set()
+        left = list(relations)
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += self._views_reads().get(name, ())
+        return frozenset(found)
+
+    def _views_reads(self) -> Mapping[str, frozenset[str]]:
+        if not self._reads:
+            views = self.run("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").rows
+            self._reads = {name: self.statement(sql.partition(" AS ")[2]).relations for name, sql in views}
+        return self._reads
 
     def run_script(self, name: str, params: Mapping[str, Any]) -> None:
         """Run one of the SQL files of ``loading/``, as `CaseWriter.run_script` does."""

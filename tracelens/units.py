@@ -105,3 +105,14 @@ def size(size_bytes: float | None) -> str:
 def plural(number: int, one: str, many: str = "") -> str:
     """``1 line``, ``2 lines``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def spoken(name: str, value: object) -> str:
+    """A value as a sentence says it, by the unit in its name (``_s``, ``_ratio``, ``_tps``, ``_count``)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return UNKNOWN if value is None else str(value)
+    if name.endswith("_s"):
+        return duration(value)
+    if name.endswith("_ratio"):
+        return percent(value)
+    return f"{number(value)} tokens/s" if name.endswith("_tps") else number(value)

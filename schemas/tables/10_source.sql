@@ -54,4 +54,4 @@ COMMENT ON COLUMN ingest_issue.run_id IS 'Run of the source.';
 COMMENT ON COLUMN ingest_issue.source_id IS 'Source that the line stands in.';
 COMMENT ON COLUMN ingest_issue.line_no IS 'Its line number, from 1.';
 COMMENT ON COLUMN ingest_issue.reason IS 'Why it was not understood, in a few words.';
-COMMENT ON COLUMN ingest_issue.excerpt IS 'The first 400 characters of it, with everything that could hold a secret left out.';
+COMMENT ON COLUMN ingest_issue.excerpt IS 'The first 400 characters of it, as written: a line that nobody understands may hold anything.';

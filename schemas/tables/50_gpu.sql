@@ -5,6 +5,7 @@ CREATE TABLE gpu_sample (
     sample_ts TIMESTAMP,
     error_s DOUBLE,
     tick BIGINT,
+    segment INTEGER,
     host VARCHAR,
     gpu_index INTEGER,
     gpu_uuid VARCHAR,
@@ -44,9 +45,10 @@ COMMENT ON COLUMN gpu_sample.source_id IS 'Source that stated it.';
 COMMENT ON COLUMN gpu_sample.line_no IS 'Line of it, from 1.';
 COMMENT ON COLUMN gpu_sample.sample_ts IS 'End of the interval that the row describes, UTC; NULL where the file has no time.';
 COMMENT ON COLUMN gpu_sample.error_s IS 'Resolution of the stamp, seconds.';
-COMMENT ON COLUMN gpu_sample.tick IS 'Number of the tick in its source, from 0: rows of several GPUs belong together. NULL where not counted.';
+COMMENT ON COLUMN gpu_sample.tick IS 'Number of the tick in its source, from 0: rows of several GPUs belong together. NULL where lines do not tell.';
+COMMENT ON COLUMN gpu_sample.segment IS 'Run of the tool in its source, from 0: another begins where the columns change, time jumps back or stands still for over an hour.';
 COMMENT ON COLUMN gpu_sample.host IS 'Host of the GPU, where the file says it.';
-COMMENT ON COLUMN gpu_sample.gpu_index IS 'Index of the GPU on its host.';
+COMMENT ON COLUMN gpu_sample.gpu_index IS 'Index of the GPU on its host; NULL for a MIG instance, which is named in other.';
 COMMENT ON COLUMN gpu_sample.gpu_uuid IS 'UUID of the GPU.';
 COMMENT ON COLUMN gpu_sample.gpu_name IS 'Product name.';
 COMMENT ON COLUMN gpu_sample.sm_ratio IS 'Share of time in which any kernel ran, 0 to 1 (nvidia-smi: sm, utilization.gpu). A sign of life, not of work.';

@@ -25,16 +25,16 @@ WITH nested AS (
     -- the client went away before.  A stamp is the interval [event_ts, event_ts + error_s).
     SELECT
         client.run_id,
-        client.source_id,
-        logged.source_id,
+        client.source_id AS client_source_id,
+        logged.source_id AS server_source_id,
         CASE
             WHEN logged.event = 'received' THEN epoch(logged.event_ts - client.client_sent_ts) + coalesce(logged.error_s, 1.0)
-        END,
+        END AS high_s,
         CASE
             WHEN logged.event = 'received' AND client.streamed
                 THEN epoch(logged.event_ts - coalesce(client.client_headers_ts, client.client_first_chunk_ts))
             WHEN client.status = 'ok' THEN epoch(logged.event_ts - client.client_end_ts)
-        END
+        END AS low_s
     FROM client_request AS client
     INNER JOIN request_event AS logged
         ON client.run_id = logged.run_id AND client.request_id = logged.request_id
@@ -94,7 +94,7 @@ swept AS (
     WHERE bound.low_s > bound.high_s
     WINDOW sweep AS (
         PARTITION BY bound.run_id, bound.client_source_id, bound.server_source_id
-        ORDER BY edge.at_s, edge.step DESC
+        ORDER BY edge.at_s ASC, edge.step DESC
         ROWS UNBOUNDED PRECEDING
     )
 ),
@@ -123,9 +123,9 @@ local_client AS (
     WHERE method = 'POST' AND run_id IN (SELECT bound.run_id FROM bound)
     GROUP BY run_id
     HAVING bool_and(
-        starts_with(client_addr, '127.') OR starts_with(client_addr, '[::1]')
-        OR starts_with(client_addr, '::1') OR starts_with(client_addr, 'localhost')
-    )
+            starts_with(client_addr, '127.') OR starts_with(client_addr, '[::1]')
+            OR starts_with(client_addr, '::1') OR starts_with(client_addr, 'localhost')
+        )
 ),
 
 judged AS (

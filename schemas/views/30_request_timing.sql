@@ -15,7 +15,10 @@ coded AS (
         run_id,
         engine,
         CASE
-            WHEN version_count = 1 AND regexp_matches(vllm_version, '^0\.\d{1,3}\.\d{1,3}(?:\D|$)') AND NOT starts_with(vllm_version, '0.1.dev')
+            WHEN
+                version_count = 1
+                AND regexp_matches(vllm_version, '^0\.\d{1,3}\.\d{1,3}(?:\D|$)')
+                AND NOT starts_with(vllm_version, '0.1.dev')
                 THEN
                     try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 1) AS INTEGER) * 1000
                     + try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 2) AS INTEGER)
@@ -88,7 +91,7 @@ split AS (
         CASE
             WHEN
                 rest_s > 0.05 AND has_arrival AND tokenize_by_headers_s IS NULL
-                AND arrival_includes_tokenize IS DISTINCT FROM FALSE AND queue_starts IS DISTINCT FROM 'arrival'
+                AND coalesce(arrival_includes_tokenize, TRUE) AND coalesce(queue_starts, '') <> 'arrival'
                 THEN _later(arrival_ts, rest_s)
         END AS scheduled_ts
     FROM headed
@@ -118,9 +121,9 @@ stepped AS (
         list_max(list_transform(
             list_filter(
                 list_concat(this_second.steps, second_before.steps),
-                lambda s: s.step_ts BETWEEN _later(split.scheduled_ts, -1.05) AND _later(split.scheduled_ts, 0.05)
+                LAMBDA s: s.step_ts BETWEEN _later(split.scheduled_ts, -1.05) AND _later(split.scheduled_ts, 0.05) -- noqa: RF01
             ),
-            lambda s: s.elapsed_s
+            LAMBDA s: s.elapsed_s -- noqa: RF01
         )) AS blocking_step_s
     FROM split
     LEFT JOIN logged_second AS this_second

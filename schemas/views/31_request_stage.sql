@@ -12,7 +12,8 @@ WITH listed AS (
                 'provenance': CASE WHEN client_wait_s IS NOT NULL THEN 'observed' ELSE 'unknown' END,
                 'basis': CASE
                     WHEN client_wait_s IS NOT NULL THEN 'client: planned to sent; outside TTFT'
-                    ELSE 'needs a client that notes when it meant to send' END
+                    ELSE 'needs a client that notes when it meant to send'
+                END
             },
             {
                 'stage': 'network_in', 'stage_index': 1,
@@ -21,14 +22,16 @@ WITH listed AS (
                 'error_s': CASE WHEN network_in_s IS NOT NULL THEN offset_error_s END,
                 'provenance': CASE WHEN network_in_s IS NOT NULL THEN 'derived' ELSE 'unknown' END,
                 'basis': CASE
-                    WHEN network_in_s IS NOT NULL THEN 'server arrival less client send, over the clock offset'
-                        || CASE WHEN NOT arrival_includes_tokenize THEN '; holds tokenization (arrival is stamped after it)' ELSE '' END
+                    WHEN network_in_s IS NOT NULL
+                        THEN 'server arrival less client send, over the clock offset'
+                            || CASE WHEN NOT arrival_includes_tokenize THEN '; holds tokenization (arrival is stamped after it)' ELSE '' END
                     WHEN client_sent_ts IS NULL THEN 'no client stamp'
                     WHEN NOT coalesce(has_arrival, FALSE) THEN 'no precise arrival on the server (spans)'
                     WHEN offset_error_s IS NULL THEN 'no clock offset fits'
                     WHEN client_ttft_s IS NULL THEN 'the client saw no first token'
                     WHEN is_contradicted THEN 'client and server stamps of this request contradict the clock offset'
-                    ELSE 'the clock offset is less sure than this is long' END
+                    ELSE 'the clock offset is less sure than this is long'
+                END
             },
             {
                 'stage': 'tokenize', 'stage_index': 2,
@@ -39,20 +42,26 @@ WITH listed AS (
                     WHEN tokenize_s IS NOT NULL THEN 'derived'
                     WHEN arrival_includes_tokenize = FALSE AND network_in_s IS NOT NULL THEN 'within'
                     WHEN blocking_step_s >= rest_s THEN 'within'
-                    ELSE 'unknown' END,
+                    ELSE 'unknown'
+                END,
                 'basis': CASE
                     WHEN tokenize_by_headers_s IS NOT NULL
                         THEN 'arrival to response headers (they leave after tokenization), less the way back; front end included'
                     WHEN tokenize_s IS NOT NULL THEN 'what the running step''s line leaves over'
                     WHEN arrival_includes_tokenize = FALSE AND network_in_s IS NOT NULL THEN 'inside network_in'
                     WHEN blocking_step_s >= rest_s THEN 'inside step_wait'
-                    WHEN arrival_includes_tokenize = FALSE AND frame = 'client' THEN 'inside unaccounted: this version stamps the arrival after it'
-                    WHEN arrival_includes_tokenize = FALSE AND frame = 'server' THEN 'before the TTFT: this version stamps the arrival after it'
+                    WHEN
+                        arrival_includes_tokenize = FALSE AND frame = 'client'
+                        THEN 'inside unaccounted: this version stamps the arrival after it'
+                    WHEN
+                        arrival_includes_tokenize = FALSE AND frame = 'server'
+                        THEN 'before the TTFT: this version stamps the arrival after it'
                     WHEN rest_s IS NULL THEN 'needs spans and a client that notes response headers'
                     WHEN client_headers_ts IS NULL OR NOT coalesce(streamed, FALSE)
                         THEN 'inside unaccounted: the client noted no response headers'
                     WHEN arrival_includes_tokenize IS NULL THEN 'inside unaccounted: no known vLLM version says where its arrival stands'
-                    ELSE 'inside unaccounted: the clock offset is less sure than this is long' END
+                    ELSE 'inside unaccounted: the clock offset is less sure than this is long'
+                END
             },
             {
                 'stage': 'step_wait', 'stage_index': 3,
@@ -61,11 +70,13 @@ WITH listed AS (
                 'error_s': CASE
                     WHEN tokenize_by_headers_s IS NOT NULL THEN offset_error_s
                     WHEN step_wait_s IS NOT NULL AND blocking_step_s IS NOT NULL THEN least(step_wait_s, 1.0)
-                    WHEN step_wait_s IS NOT NULL THEN 0.0 END,
+                    WHEN step_wait_s IS NOT NULL THEN 0.0
+                END,
                 'provenance': CASE
                     WHEN step_wait_s IS NOT NULL THEN 'derived'
                     WHEN queue_starts = 'arrival' AND queue_s IS NOT NULL THEN 'within'
-                    ELSE 'unknown' END,
+                    ELSE 'unknown'
+                END,
                 'basis': CASE
                     WHEN step_wait_s IS NOT NULL AND tokenize_by_headers_s IS NOT NULL
                         THEN 'TTFT less queue, prefill and tokenize: hand-over and the wait for the running step'
@@ -73,8 +84,11 @@ WITH listed AS (
                         THEN format('a step of {:.3f} s ended as it was scheduled (step lines)', blocking_step_s)
                     WHEN step_wait_s IS NOT NULL THEN 'TTFT less queue and prefill: hand-over and the wait for the running step'
                     WHEN queue_starts = 'arrival' AND queue_s IS NOT NULL THEN 'inside queue (V0 counts it from arrival)'
-                    WHEN rest_s IS NOT NULL THEN 'inside unaccounted: needs response headers, or step lines (--enable-logging-iteration-details)'
-                    ELSE 'in no vLLM metric; needs spans with response headers, or step lines' END
+                    WHEN
+                        rest_s IS NOT NULL
+                        THEN 'inside unaccounted: needs response headers, or step lines (--enable-logging-iteration-details)'
+                    ELSE 'in no vLLM metric; needs spans with response headers, or step lines'
+                END
             },
             {
                 'stage': 'queue', 'stage_index': 4,
@@ -85,7 +99,8 @@ WITH listed AS (
                 'basis': CASE
                     WHEN queue_s IS NOT NULL AND has_span THEN 'span: time_in_queue'
                     WHEN queue_s IS NOT NULL THEN 'stated by the server'
-                    ELSE 'needs spans (--otlp-traces-endpoint) or --enable-per-request-metrics' END
+                    ELSE 'needs spans (--otlp-traces-endpoint) or --enable-per-request-metrics'
+                END
             },
             {
                 'stage': 'kv_alloc', 'stage_index': 5,
@@ -96,7 +111,8 @@ WITH listed AS (
                 'basis': CASE
                     WHEN queue_s IS NOT NULL OR prefill_s IS NOT NULL
                         THEN 'inside queue while blocks are short, else inside prefill; vLLM does not measure it'
-                    ELSE 'vLLM does not measure it' END
+                    ELSE 'vLLM does not measure it'
+                END
             },
             {
                 'stage': 'prefill', 'stage_index': 6,
@@ -108,7 +124,8 @@ WITH listed AS (
                     WHEN prefill_s IS NULL THEN 'needs spans (--otlp-traces-endpoint) or --enable-per-request-metrics'
                     WHEN NOT prefill_stated THEN 'TTFT less queue'
                     WHEN has_span THEN 'span: time_in_model_prefill; batch-mates'' work in the same steps is in it'
-                    ELSE 'stated by the server' END
+                    ELSE 'stated by the server'
+                END
             },
             {
                 'stage': 'sample', 'stage_index': 7,
@@ -131,23 +148,27 @@ WITH listed AS (
                     WHEN NOT coalesce(has_arrival, FALSE) OR ttft_s IS NULL THEN 'no precise first token on the server (spans)'
                     WHEN offset_error_s IS NULL THEN 'no clock offset fits'
                     WHEN is_contradicted THEN 'client and server stamps of this request contradict the clock offset'
-                    ELSE 'the clock offset is less sure than this is long' END
+                    ELSE 'the clock offset is less sure than this is long'
+                END
             },
             {
                 'stage': 'decode', 'stage_index': 9,
                 'start_ts': CASE
                     WHEN frame = 'client' THEN client_first_chunk_ts
-                    WHEN has_arrival THEN _later(arrival_ts, ttft_s) END,
+                    WHEN has_arrival THEN _later(arrival_ts, ttft_s)
+                END,
                 'duration_s': decode_stage_s,
                 'error_s': CASE
                     WHEN decode_stage_s IS NULL THEN NULL
                     WHEN frame = 'server' THEN e2e_error_s
-                    ELSE 0.0 END,
+                    ELSE 0.0
+                END,
                 'provenance': CASE
                     WHEN decode_stage_s IS NOT NULL AND frame = 'server' AND e2e_error_s > 0 THEN 'derived'
                     WHEN decode_stage_s IS NOT NULL THEN 'observed'
                     WHEN frame = 'end' THEN 'within'
-                    ELSE 'unknown' END,
+                    ELSE 'unknown'
+                END,
                 'basis': CASE
                     WHEN decode_stage_s IS NOT NULL AND frame = 'client' AND client_e2e_s IS NOT NULL
                         THEN 'client: first content to end of the answer'
@@ -157,7 +178,8 @@ WITH listed AS (
                     WHEN decode_stage_s IS NOT NULL THEN 'stated by the server'
                     WHEN frame = 'end' THEN 'inside unaccounted: no first token was seen'
                     WHEN after_first_token_s < 0 THEN 'the end lies before the first token: the sources disagree'
-                    ELSE 'no end was seen' END
+                    ELSE 'no end was seen'
+                END
             },
             {
                 'stage': 'unaccounted', 'stage_index': 10,
@@ -169,22 +191,26 @@ WITH listed AS (
                     -- Of the two ends over the network one's error is the other's; alone it is in what is left.
                     WHEN (network_in_s IS NULL) <> (stream_out_s IS NULL) THEN offset_error_s
                     WHEN tokenize_s IS NULL AND blocking_step_s < rest_s THEN least(step_wait_s, 1.0)
-                    ELSE 0.0 END,
+                    ELSE 0.0
+                END,
                 'provenance': CASE WHEN left_s IS NOT NULL THEN 'derived' ELSE 'unknown' END,
                 'basis': CASE
                     WHEN left_s IS NULL THEN 'neither a first token nor an end was seen'
                     WHEN left_s < -0.001 THEN 'the parts exceed the whole: the sources disagree'
-                    WHEN frame = 'end' AND coalesce(queue_s, prefill_s, decode_stage_s) IS NULL THEN 'end to end only: no first token was seen'
+                    WHEN
+                        frame = 'end' AND coalesce(queue_s, prefill_s, decode_stage_s) IS NULL
+                        THEN 'end to end only: no first token was seen'
                     WHEN frame = 'end' THEN 'end to end less the stages that are known: no first token was seen'
                     ELSE 'TTFT less the stages that are known: ' || coalesce(nullif(concat_ws(
-                        ', ',
-                        CASE WHEN network_in_s IS NULL AND frame = 'client' THEN 'network_in' END,
-                        CASE WHEN tokenize_s IS NULL AND coalesce(arrival_includes_tokenize, TRUE) THEN 'front end and tokenize' END,
-                        CASE WHEN step_wait_s IS NULL AND queue_starts IS DISTINCT FROM 'arrival' THEN 'step_wait' END,
-                        CASE WHEN queue_s IS NULL THEN 'queue' END,
-                        CASE WHEN prefill_s IS NULL THEN 'prefill' END,
-                        CASE WHEN stream_out_s IS NULL AND frame = 'client' THEN 'stream_out' END
-                    ), ''), 'nothing is left out') END
+                            ', ',
+                            CASE WHEN network_in_s IS NULL AND frame = 'client' THEN 'network_in' END,
+                            CASE WHEN tokenize_s IS NULL AND coalesce(arrival_includes_tokenize, TRUE) THEN 'front end and tokenize' END,
+                            CASE WHEN step_wait_s IS NULL AND queue_starts IS DISTINCT FROM 'arrival' THEN 'step_wait' END,
+                            CASE WHEN queue_s IS NULL THEN 'queue' END,
+                            CASE WHEN prefill_s IS NULL THEN 'prefill' END,
+                            CASE WHEN stream_out_s IS NULL AND frame = 'client' THEN 'stream_out' END
+                        ), ''), 'nothing is left out')
+                END
             }
         ]) AS piece
     FROM _request_timing

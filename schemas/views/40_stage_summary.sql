@@ -1,5 +1,5 @@
 CREATE VIEW stage_summary AS
-WITH stage AS (
+WITH listed AS (
     -- The durations of request_stage without what explains them: this is asked of every request of a case.
     SELECT
         run_id,
@@ -16,22 +16,22 @@ WITH stage AS (
             {'stage': 'stream_out', 'stage_index': 8, 'duration_s': stream_out_s},
             {'stage': 'decode', 'stage_index': 9, 'duration_s': decode_stage_s},
             {'stage': 'unaccounted', 'stage_index': 10, 'duration_s': left_s}
-        ], recursive := TRUE)
+        ]) AS piece
     FROM _request_timing
 ),
 
 summed AS (
     SELECT
         run_id,
-        stage,
-        stage_index,
-        quantile_cont(duration_s, [0.5, 0.9, 0.99]) AS quantiles_s,
-        max(duration_s) AS max_s,
-        CASE WHEN stage NOT IN ('client_wait', 'decode') THEN sum(duration_s) FILTER (WHERE has_ttft) END AS in_ttft_s,
-        count(duration_s) AS observed_count,
+        piece.stage AS stage,
+        piece.stage_index AS stage_index,
+        quantile_cont(piece.duration_s, [0.5, 0.9, 0.99]) AS quantiles_s,
+        max(piece.duration_s) AS max_s,
+        CASE WHEN piece.stage NOT IN ('client_wait', 'decode') THEN sum(piece.duration_s) FILTER (WHERE has_ttft) END AS in_ttft_s,
+        count(piece.duration_s) AS observed_count,
         count(*) AS request_count
-    FROM stage
-    GROUP BY run_id, stage, stage_index
+    FROM listed
+    GROUP BY run_id, piece.stage, piece.stage_index
 )
 
 SELECT

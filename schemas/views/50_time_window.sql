@@ -16,8 +16,8 @@ WITH engine AS (
         FROM engine_sample
         WHERE sample_ts IS NOT NULL
         QUALIFY row_number() OVER (
-            PARTITION BY run_id, source_id, engine_index, date_trunc('second', sample_ts) ORDER BY line_no DESC
-        ) = 1
+                PARTITION BY run_id, source_id, engine_index, date_trunc('second', sample_ts) ORDER BY line_no DESC
+            ) = 1
     )
     GROUP BY run_id, window_ts
 ),
@@ -28,10 +28,10 @@ passed AS (
         arrival_ts,
         CASE
             WHEN end_status = 'ok' THEN coalesce(
-                CASE WHEN e2e_error_s = 0 THEN _later(arrival_ts, e2e_s) END,
-                _later(client_sent_ts, client_e2e_s),
-                _later(arrival_ts, e2e_s)
-            )
+                    CASE WHEN e2e_error_s = 0 THEN _later(arrival_ts, e2e_s) END,
+                    _later(client_sent_ts, client_e2e_s),
+                    _later(arrival_ts, e2e_s)
+                )
         END AS completion_ts
     FROM request
 ),
@@ -66,11 +66,20 @@ gpu AS (
 ),
 
 second AS (
-    SELECT run_id, window_ts FROM engine
+    SELECT
+        run_id,
+        window_ts
+    FROM engine
     UNION
-    SELECT run_id, window_ts FROM flow
+    SELECT
+        run_id,
+        window_ts
+    FROM flow
     UNION
-    SELECT run_id, window_ts FROM gpu
+    SELECT
+        run_id,
+        window_ts
+    FROM gpu
 )
 
 SELECT

@@ -56,7 +56,10 @@ interval_of AS (
         epoch(sample.to_ts - sample.from_ts) AS length_s,
         (sample.waiting_count + sample.earlier_waiting_count) / 2.0 AS mean_waiting_count,
         coalesce(nullif(started.received_count, 0), started.answered_count) AS passed_count,
-        CASE WHEN started.received_count > 0 THEN 'requests received' WHEN started.answered_count > 0 THEN 'API calls answered' END AS rate_basis
+        CASE
+            WHEN started.received_count > 0 THEN 'requests received'
+            WHEN started.answered_count > 0 THEN 'API calls answered'
+        END AS rate_basis
     FROM sample
     LEFT JOIN started ON sample.source_id = started.source_id AND sample.line_no = started.line_no
     WHERE sample.from_ts IS NOT NULL AND sample.to_ts > sample.from_ts

@@ -18,7 +18,7 @@ def test_every_file_gets_a_line_with_its_format_lines_and_rows(run, tmp_path: Pa
     assert "server_request 10" in result.stdout
     assert "request_event 30" in result.stdout
     assert "year 2026" in result.stdout
-    assert "Next: tracelens slowest -c" in result.stdout.splitlines()[-1]
+    assert "Next: tracelens check -c" in result.stdout.splitlines()[-1]
     assert result.stderr == ""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import tracelens
 from tracelens.errors import CaseError, QueryError, UnknownFormat, UsageError
 from tracelens.ingest import IngestOptions, State, TimeOptions, ingest
 from tracelens.store import CaseWriter, Store
@@ -52,6 +53,17 @@ def test_the_same_file_again_changes_nothing(case: Path, tmp_path: Path, everyth
     assert case.stat().st_mtime_ns == stamp, "the case is not even written"
     (source,) = before["source"]
     assert hashlib.sha256(path.read_bytes()).hexdigest() in source
+
+
+def test_a_notebook_may_ingest_more_than_once(case: Path, tmp_path: Path) -> None:
+    """Importing the package `tracelens.ingest` puts it in the place of the function of that name."""
+    (tmp_path / "a.log").write_bytes(log("a"))
+    assert [one.state for one in tracelens.ingest([tmp_path / "a.log"], case, run="x").files] == [State.READ]
+    assert [one.state for one in tracelens.ingest([tmp_path / "a.log"], case=case, run="x").files] == [
+        State.UNCHANGED
+    ]
+    with tracelens.open(case) as opened:
+        assert opened.sql("SELECT run_id FROM source").rows == [("x",)]
 
 
 def test_the_same_bytes_under_two_names_are_read_once(case: Path, tmp_path: Path, rows_of: Rows) -> None:

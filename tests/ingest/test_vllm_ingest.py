@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +39,9 @@ def info(message: str, second: int = 0, level: str = "INFO", process: str = "API
 
 
 def events(case: Path, rows_of: Rows) -> list[tuple[Any, ...]]:
-    found = rows_of(case, "SELECT line_no, last_line_no, kind, level, process, event_ts FROM log_event ORDER BY line_no")
+    found = rows_of(
+        case, "SELECT line_no, last_line_no, kind, level, process, event_ts FROM log_event ORDER BY line_no"
+    )
     return [tuple(row.values()) for row in found]
 
 
@@ -114,7 +117,9 @@ def test_tracebacks_of_the_recording_are_one_event_each(case: Path, rows_of: Row
     assert ends == [109, 201]
 
 
-def test_internal_ids_become_external_ones_only_where_these_are_known(case: Path, tmp_path: Path, rows_of: Rows) -> None:
+def test_internal_ids_become_external_ones_only_where_these_are_known(
+    case: Path, tmp_path: Path, rows_of: Rows
+) -> None:
     params = "params: SamplingParams(n=2, max_tokens=7), lora_request: None."
     path = write(
         tmp_path,
@@ -139,14 +144,22 @@ def test_internal_ids_become_external_ones_only_where_these_are_known(case: Path
         info("Added request b-123456789."),
     )
     ingest([path], case)
-    found = [tuple(row.values()) for row in rows_of(case, "SELECT line_no, event, logged_id, request_id FROM request_event ORDER BY ALL")]
+    found = [
+        tuple(row.values())
+        for row in rows_of(
+            case, "SELECT line_no, event, logged_id, request_id FROM request_event ORDER BY ALL"
+        )
+    ]
     assert [(number, request) for number, _, _, request in found] == [
         (1, "chatcmpl-a"), (2, "chatcmpl-a"), (3, "chatcmpl-a"), (4, "chatcmpl-a"), (4, "chatcmpl-a"), (5, "chatcmpl-a"),
         (6, "chatcmpl-x-0badcafe"), (7, "chatcmpl-x-0badcafe"), (8, "chatcmpl-x-0badcafe"),
         (9, "chatcmpl-unknown-deadbeef"), (10, "0_cmpl-lonely-0-deadbeef"),
         (11, "7_x"), (12, "7_x"), (13, "b"), (14, "b-DEADBEEF"), (15, "b-123456789"),
     ]  # fmt: skip
-    assert [logged for number, _, logged, _ in found if number == 4] == ["0_chatcmpl-a-1c9be07a", "1_chatcmpl-a-1c9be07a"]
+    assert [logged for number, _, logged, _ in found if number == 4] == [
+        "0_chatcmpl-a-1c9be07a",
+        "1_chatcmpl-a-1c9be07a",
+    ]
 
 
 @pytest.mark.parametrize("size", [1 << 20, 2000])
@@ -177,9 +190,35 @@ def test_requests_of_the_recordings_are_told_by_one_id(
     assert len(firsts) >= 2
 
 
+def test_a_case_is_the_same_however_its_files_were_cut(
+    case: Path,
+    empty_case: Path,
+    tmp_path: Path,
+    everything: Callable[[Path], Any],
+    small_chunks: Callable[[int], None],
+) -> None:
+    samples = [str(path) for path in sorted(SAMPLES.glob("v0*.log")) if path.stat().st_size < 6_000]
+    assert len(samples) >= 8
+    ingest(samples, case, _in_2025())
+    other = tmp_path / "other.duckdb"
+    shutil.copyfile(empty_case, other)
+    small_chunks(1500)
+    ingest(samples, other, _in_2025())
+    whole, cut = everything(case), everything(other)
+    assert sum(map(len, whole.values())) > 300
+    assert cut == whole
+
+
 def test_settings_come_with_the_version_and_its_defaults(case: Path, rows_of: Rows) -> None:
     ingest([str(SAMPLES / "v0.32.0_v1_queue.log")], case)
-    stated = {row["key"]: row["value"] for row in rows_of(case, "SELECT key, value FROM server_setting WHERE basis = 'stated'")}
-    assert (stated["vllm_version"], stated["max_num_seqs"], stated["model"]) == ("0.32.0", "2", "/models/tiny-llama")
+    stated = {
+        row["key"]: row["value"]
+        for row in rows_of(case, "SELECT key, value FROM server_setting WHERE basis = 'stated'")
+    }
+    assert (stated["vllm_version"], stated["max_num_seqs"], stated["model"]) == (
+        "0.32.0",
+        "2",
+        "/models/tiny-llama",
+    )
     assumed = {row["key"] for row in rows_of(case, "SELECT key FROM server_setting WHERE basis <> 'stated'")}
     assert "max_num_seqs" not in assumed

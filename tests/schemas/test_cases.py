@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracelens import resources
-from tracelens.cases import Case, check_case, read_cases
+from tracelens.cases import Case, Row, check_case, read_cases
 from tracelens.errors import CaseError
 from tracelens.store import MemoryCase
 
@@ -31,7 +34,9 @@ def test_a_view_gives_the_rows_worked_out_by_hand(memory: MemoryCase, case: Case
 
 
 def test_every_public_view_has_cases(memory: MemoryCase) -> None:
-    views = memory.run("SELECT view_name FROM duckdb_views() WHERE NOT internal AND view_name NOT LIKE '\\_%' ESCAPE '\\'")
+    views = memory.run(
+        "SELECT view_name FROM duckdb_views() WHERE NOT internal AND view_name NOT LIKE '\\_%' ESCAPE '\\'"
+    )
     tested = {path.name.removesuffix(".cases.toml").partition("_")[2] for path in VIEWS.glob("*.cases.toml")}
     assert {row[0] for row in views.rows} == tested
 
@@ -48,8 +53,8 @@ QUEUES = {"server_request": [{"request_id": "r1", "queue_s": 0.5}, {"request_id"
 BOTH = "SELECT request_id, queue_s FROM server_request ORDER BY queue_s"
 
 
-def check(memory: MemoryCase, expect: list[dict[str, object]], **more: object) -> str:
-    return check_case(memory, Case(**{"name": "it", "given": QUEUES, "query": BOTH, "expect": expect, **more}))  # type: ignore[arg-type]
+def check(memory: MemoryCase, expect: Sequence[Row], **changed: Any) -> str:
+    return check_case(memory, replace(Case("it", QUEUES, BOTH, expect), **changed))
 
 
 def test_a_difference_names_the_case_and_both_rows(memory: MemoryCase) -> None:
@@ -75,13 +80,16 @@ def test_numbers_within_a_billionth_are_equal(memory: MemoryCase) -> None:
 
 
 def test_order_matters_only_where_a_case_says_so(memory: MemoryCase) -> None:
-    turned: list[dict[str, object]] = [{"request_id": "r2", "queue_s": 1.5}, {"request_id": "r1", "queue_s": 0.5}]
+    turned: Sequence[Row] = [
+        {"request_id": "r2", "queue_s": 1.5},
+        {"request_id": "r1", "queue_s": 0.5},
+    ]
     assert check(memory, turned) == ""
     assert "in another order" in check(memory, turned, ordered=True)
 
 
 def test_further_rows_are_a_difference_unless_a_case_is_not_complete(memory: MemoryCase) -> None:
-    one: list[dict[str, object]] = [{"request_id": "r1", "queue_s": 0.5}]
+    one: Sequence[Row] = [{"request_id": "r1", "queue_s": 0.5}]
     assert "there, not expected" in check(memory, one)
     assert check(memory, one, complete=False) == ""
 
@@ -106,8 +114,13 @@ def test_a_mistake_in_the_query_or_in_expected_columns_is_said(memory: MemoryCas
 
 
 def test_a_case_leaves_nothing_behind(memory: MemoryCase) -> None:
-    assert check(memory, [], query="SELECT 1 WHERE FALSE", given={**QUEUES, "request": [{"request_id": "r1"}]}) == ""
-    assert memory.run("SELECT (SELECT count(*) FROM server_request), (SELECT count(*) FROM source)").rows == [(0, 0)]
+    assert (
+        check(memory, [], query="SELECT 1 WHERE FALSE", given={**QUEUES, "request": [{"request_id": "r1"}]})
+        == ""
+    )
+    assert memory.run("SELECT (SELECT count(*) FROM server_request), (SELECT count(*) FROM source)").rows == [
+        (0, 0)
+    ]
     assert memory.run("SELECT 1 FROM duckdb_views() WHERE view_name = 'request'").rows == [(1,)]
 
 
@@ -138,8 +151,6 @@ def test_a_file_that_is_no_cases_file_is_an_error(text: str, said: str) -> None:
 
 
 def written(text: str, name: str = "1_view.cases.toml") -> Iterator[Case]:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_text(text, encoding="utf-8")

@@ -14,10 +14,12 @@ import click
 from tracelens import __version__
 from tracelens.cli.asking import query, sql
 from tracelens.cli.catalog import formats, schema, sources
+from tracelens.cli.checking import check
 from tracelens.cli.demo import demo
 from tracelens.cli.edge import Edge
 from tracelens.cli.ingesting import ingest
 from tracelens.cli.options import debug_option
+from tracelens.cli.ruling import rules
 from tracelens.cli.show import show
 from tracelens.cli.slowest import slowest
 
@@ -39,13 +41,14 @@ def cli() -> None:
 
     \b
     tracelens ingest logs/          read what there is
+    tracelens check                 what went wrong, and what to do first
     tracelens slowest               the worst requests, and their stages
     tracelens show REQUEST_ID       one request from every side
     tracelens demo                  all of that on a sample incident
     """
 
 
-for _command in (ingest, slowest, show, sources, sql, query, schema, formats, demo):
+for _command in (ingest, check, slowest, show, sources, sql, query, rules, schema, formats, demo):
     cli.add_command(_command)
 
 

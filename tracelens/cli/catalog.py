@@ -70,7 +70,7 @@ def _source_screen(case: Case, found: Result, run: str) -> None:
     rows, clocks = found.dicts(), case.query("clock_offsets", run=run).dicts()
     if not rows:
         return
-    folder, inside = _folder([row["path"] for row in rows])
+    folder, inside = common_folder([row["path"] for row in rows])
     if folder:
         say(f"in {clean(folder)}")
     _print(_SOURCE_HEADS, [_source(row, inside) for row in rows])
@@ -80,7 +80,7 @@ def _source_screen(case: Case, found: Result, run: str) -> None:
         _print(_CLOCK_HEADS, [_clock(row, inside) for row in clocks])
 
 
-def _folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:
+def common_folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:
     """The folder that all paths have in common, and what shortens a path to the part inside it."""
     folders = [os.path.dirname(path) for path in paths]  # noqa: PTH120 - an archive's member is no path of this machine
     same = (

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracelens.cli.checking import text_width
+from tracelens.cli.findings import short_lines
 from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.ingesting import report_lines
 from tracelens.cli.options import debug_option
@@ -26,7 +28,7 @@ _WORST = 5
 @click.command()
 @debug_option
 def demo() -> None:
-    """Read the incident that comes with tracelens, and show where its time went."""
+    """Read the incident that comes with tracelens, check it, and show where its time went."""
     import tracelens
     from tracelens import resources
     from tracelens.ingest import ingest as read
@@ -43,6 +45,7 @@ def demo() -> None:
     say()
     say("The case is kept. Go on with:")
     for command in (
+        "check",
         "slowest --by e2e",
         "show REQUEST_ID",
         "query --list",
@@ -52,6 +55,9 @@ def demo() -> None:
 
 
 def _show(case: Case) -> None:
+    say()
+    for line in short_lines(case.check(), text_width()):
+        say(line)
     say()
     say("Where the time to the first token went, over all requests:")
     for line in stage_lines(case):

@@ -151,7 +151,7 @@ def _closing(report: IngestReport) -> Iterator[str]:
     case = "" if str(report.case) == DEFAULT_CASE else f" -c {report.case}"
     yield (
         f"{clean(str(report.case))}: {len(read)} of {plural(len(report.files), 'file')} read into run {clean(report.run)}, "
-        f"{plural(rows, 'row')}, {report.elapsed_s:.1f} s.  Next: tracelens slowest{clean(case)}"
+        f"{plural(rows, 'row')}, {report.elapsed_s:.1f} s.  Next: tracelens check{clean(case)}"
     )
 
 

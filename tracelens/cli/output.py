@@ -179,13 +179,13 @@ def _fitting(heads: list[Column], rows: list[list[str]], limit: int | None) -> i
 
 
 def _markdown(result: Result) -> Iterator[str]:
-    yield "| " + " | ".join(_marked(name) for name in result.columns) + " |"
+    yield "| " + " | ".join(marked(name) for name in result.columns) + " |"
     yield "| " + " | ".join("---:" if _is_number(kind) else "---" for kind in result.types) + " |"
     for row in result.rows:
-        yield "| " + " | ".join(_marked(cell(value)) for value in row) + " |"
+        yield "| " + " | ".join(marked(cell(value)) for value in row) + " |"
 
 
-def _marked(text: str) -> str:
+def marked(text: str) -> str:
     """Text of a Markdown cell.  What could be markup, a link or a mention becomes a code span; ``|`` is escaped."""
     text = clean(text)
     if text == UNKNOWN or _INERT.fullmatch(text) or _is_float(text):

@@ -86,12 +86,14 @@ class Chunk:
 
     `lines` has the columns ``line_no`` (Int64, from 1) and ``text`` (String, no line end, valid UTF-8).
     `context` is what `Format.context` carried over from the lines before: None at the start of the file.
+    `is_open` says that the last line has no line end: the file stops inside it, so its last word may be cut.
     """
 
     lines: pl.DataFrame
     claim: Claim
     context: str | None = None
     keep_text: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ from tracelens.formats.gpu_lines import (
     is_error,
     is_noise,
     last_heading,
+    layout_code,
     outside_stamp,
+    period_options,
     resolution,
     share,
     sort_out,
@@ -89,7 +91,8 @@ def sniff(head: Head) -> Claim | None:
         return None
     layout = _layout(_heading(first) or "")
     tags = " ".join(layout.names) if layout else ""
-    prefix = f", {kind} prefix" if kind else ", no time"
+    period = period_options(lines)
+    prefix = (f", {kind} prefix" if kind else ", no time") + (f", {period} ms" if period else "")
     return Claim(f"dcgmi dmon, {tags}{prefix}", PREFIX_CLOCKS.get(kind or "", Clock.NONE), {"prefix": kind})
 
 
@@ -123,7 +126,7 @@ def _rows(group: pl.DataFrame) -> pl.DataFrame:
     full = pl.col("tokens").list.len() == len(layout.names)
     cells = split_rows.with_columns(cells=pl.when(full).then("tokens").otherwise(_by_position(layout)))
     short = pl.lit(layout.padded) & (pl.col("rest").str.len_chars() < layout.width)
-    cut = short & (pl.col("rest") == pl.col("rest").str.strip_chars_end())
+    cut = (short | pl.col("is_open")) & (pl.col("rest") == pl.col("rest").str.strip_chars_end())
     bad = pl.when(pl.col("cells").is_null()).then(pl.lit("cells differ from heading"))
     index = pl.col("label").str.extract(_GPU, 1).cast(pl.Int32, strict=False)
     entity = pl.when(index.is_null()).then(pl.col("label"))
@@ -132,7 +135,13 @@ def _rows(group: pl.DataFrame) -> pl.DataFrame:
         gpu_index=index,
         cells=pl.col("cells").list.concat(pl.concat_list(entity.fill_null(""))),
     )
-    return named.select("line_no", "bad", "gpu_index", *columns((*layout.names, "entity"), DCGM))
+    return named.select(
+        "line_no",
+        "bad",
+        "gpu_index",
+        *columns((*layout.names, "entity"), DCGM),
+        segment=layout_code(layout.names),
+    )
 
 
 def _all_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -144,7 +153,7 @@ def _all_rows(rows: pl.DataFrame) -> pl.DataFrame:
 def parse(chunk: Chunk) -> Parsed:
     """Read rows by heading, whole columns at a time; error sentences between them become `log_event`."""
     kind = chunk.claim.settings.get("prefix")
-    lines = with_heading(split(chunk.lines, kind), chunk.context, _MARKS, _heading)
+    lines = with_heading(split(chunk, kind), chunk.context, _MARKS, _heading)
     rest = pl.col("rest")
     known = pl.col("is_heading") | rest.str.contains(_UNIT_LINE) | rest.str.contains(_STOPPED, literal=True)
     outside = outside_stamp(kind if kind in PREFIXES else None)

@@ -37,6 +37,18 @@ _HEADER_CHARS: Final = 400
 _LAST_PROCESS: Final = r"\(([^()]*?) pid=\d+[^()]*\) ?$"
 
 
+def without_colours(lines: pl.DataFrame) -> pl.DataFrame:
+    """Take terminal sequences and the carriage returns at the end off ``text``."""
+    text = pl.col("text")
+    has_escape = lines["text"].str.contains("\x1b", literal=True).any()
+    has_return = lines["text"].str.contains("\r", literal=True).any()
+    if has_escape:
+        text = text.str.replace_all(ANSI, "")
+    if has_return:
+        text = text.str.strip_chars_end("\r")
+    return lines.with_columns(text) if has_escape or has_return else lines
+
+
 def clean(lines: pl.DataFrame) -> pl.DataFrame:
     """Take colours and carriage returns off ``text``; of several segments between lone CRs the last stays.
 

@@ -7,8 +7,8 @@ Names are from the manual of nvidia-smi (R367 to R610), nvml.h and the field lis
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -42,9 +42,8 @@ NO_VALUE: Final = (
 )  # fmt: skip
 """How the tools say that there is no value.  Dashes of other lengths come from copying through a word processor."""
 
-_SENTINEL_INT: Final = 9.2e18
-_SENTINEL_DOUBLE: Final = 140_737_488_355_328.0
-_SENTINELS: Final = 4
+_SENTINEL: Final = 140_737_488_355_328.0
+"""The lowest of NVIDIA's numbers that mean "no value" (the others are next to 2**63); no reading comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +161,7 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
     """Read the number in a cell, with or without `unit` behind it; NULL for anything else and for NVIDIA's sentinels."""
     bare = cell.str.strip_suffix(unit).str.strip_chars_end() if unit else cell
     value = bare.cast(pl.Float64, strict=False)
-    blank = value.is_between(_SENTINEL_DOUBLE, _SENTINEL_DOUBLE + _SENTINELS) | (value.abs() >= _SENTINEL_INT)
-    return pl.when(value.is_finite() & ~blank).then(value)
+    return pl.when(value.abs() < _SENTINEL).then(value)
 
 
 def is_blank(cell: pl.Expr) -> pl.Expr:
@@ -179,11 +177,11 @@ def read(cell: pl.Expr, reading: Reading) -> pl.Expr:
     value = number(cell, reading.unit)
     if kind is pl.Boolean:
         value = value > 0
-    elif kind is pl.Float64:
+    elif kind is not pl.Float64:
+        value = (value * reading.scale).round().cast(kind, strict=False)
+    elif reading.scale != 1:
         # 47 % is 0.47; the bare product would be 0.47000000000000003.
         value = (value * reading.scale).round(12)
-    else:
-        value = (value * reading.scale).round().cast(kind, strict=False)
     return value.alias(reading.column)
 
 
@@ -196,16 +194,29 @@ def places(names: Sequence[str], known: Mapping[str, Reading]) -> dict[int, Read
     return {at: known[names[at]] for at in sorted(taken.values())}
 
 
-_JSON_NUMBER: Final = r"^(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?: ?(?:%|W|MiB|MHz|us|C))?$"
+_JSON_NUMBER: Final = re.compile(r"(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?: ?(?:%|W|MiB|MHz|us|C))?", re.ASCII)
 """A number that JSON can hold as it stands, with or without one of the units that nvidia-smi writes."""
 
 
+def _json(cell: str) -> str | None:
+    """Write a cell as JSON, a number without its unit; None where it has no value."""
+    if cell in NO_VALUE:
+        return None
+    plain = _JSON_NUMBER.fullmatch(cell)
+    return plain.group(1) if plain else orjson.dumps(cell).decode()
+
+
 def _pair(name: str, cell: pl.Expr) -> pl.Expr:
-    """``"name":cell`` as JSON; NULL where the cell has no value."""
+    """``"name":cell`` as JSON; NULL where the cell has no value.  A column's cells repeat, so each is written once."""
+
+    def write(cells: pl.Series) -> pl.Series:
+        seen = cells.unique().drop_nulls()
+        return cells.replace_strict(
+            seen, [_json(each) for each in seen], default=None, return_dtype=pl.String
+        )
+
     key = orjson.dumps(name).decode() + ":"
-    quoted = pl.struct(cell.alias("c")).struct.json_encode().str.slice(len('{"c":')).str.strip_suffix("}")
-    text = pl.coalesce(cell.str.extract(_JSON_NUMBER, 1), quoted)
-    return pl.when(~is_blank(cell)).then(pl.lit(key) + text)
+    return pl.lit(key) + cell.map_batches(write, return_dtype=pl.String)
 
 
 def other(cells: Mapping[str, pl.Expr]) -> pl.Expr:
@@ -213,10 +224,8 @@ def other(cells: Mapping[str, pl.Expr]) -> pl.Expr:
     if not cells:
         return pl.lit(None, pl.String).alias("other")
     pairs = [_pair(name, cell) for name, cell in cells.items()]
-    some = reduce(lambda left, right: left | right, (pair.is_not_null() for pair in pairs))
-    return pl.when(some).then(
-        pl.lit("{") + pl.concat_str(pairs, separator=",", ignore_nulls=True) + pl.lit("}")
-    ).alias("other")  # fmt: skip
+    joined = pl.concat_str(pairs, separator=",", ignore_nulls=True)
+    return pl.when(joined != "").then(pl.lit("{") + joined + pl.lit("}")).alias("other")
 
 
 def columns(

@@ -8,11 +8,12 @@ between the rows where a terminal was copied or stderr went to the same file.
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from tracelens.formats.base import PLACEHOLDER_YEAR, Clock, Parsed, issues_of
+from tracelens.formats.base import PLACEHOLDER_YEAR, Chunk, Claim, Clock, Parsed, issues_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,6 +34,8 @@ PREFIX_CLOCKS: Final[Mapping[str, Clock]] = {
     "ts": Clock.YEARLESS,
     "clock": Clock.DAYLESS,
 }
+
+_WORTH: Final = (Clock.UTC, Clock.LOCAL, Clock.YEARLESS, Clock.DAYLESS, Clock.NONE)
 
 _PREFIX_PATTERNS: Final = {kind: re.compile(pattern) for kind, pattern in PREFIXES.items()}
 _PLACEHOLDER_DAY: Final = f"{PLACEHOLDER_YEAR}-01-01 "
@@ -76,6 +79,14 @@ PROMPT: Final = (
 )
 """A shell's prompt, or a key that a terminal echoed (``^C``)."""
 
+_PERIOD: Final = re.compile(r"\s(-d|-lms|-l|--loop(?:-ms)?|--delay)[ =]?(\d{1,7})\b")
+
+_COUNTED_BY: Final = {
+    "sample_ts": pl.Datetime("us"), "error_s": pl.Float64, "gpu_index": pl.Int32, "gpu_uuid": pl.String,
+    "segment": pl.Int32, "other": pl.String,
+}  # fmt: skip
+"""Columns that the load counts ticks and runs by (loading/gpu_sample.sql): each part must have them."""
+
 _ERROR_PATTERN: Final = re.compile("|".join(map(re.escape, ERRORS)))
 _NOISE_PATTERN: Final = re.compile("|".join([PROMPT, *map(re.escape, COMMANDS)]))
 
@@ -87,6 +98,11 @@ def split_prefix(line: str) -> tuple[str | None, str]:
         if found:
             return kind, line[found.end() :]
     return None, line
+
+
+def best_clock(kind: str | None, *own: Clock) -> Clock:
+    """Choose among the stamps of a line, those before it and the tool's own, the ones that leave out least."""
+    return min({PREFIX_CLOCKS.get(kind or "", Clock.NONE), *own}, key=_WORTH.index)
 
 
 def without_prefix(line: str, kind: str | None) -> str:
@@ -134,9 +150,26 @@ def is_noise(line: str) -> bool:
     return bool(_NOISE_PATTERN.search(line))
 
 
-def split(lines: pl.DataFrame, kind: str | None) -> pl.DataFrame:
-    """Add ``rest`` (the line without its stamp), ``outside`` (that stamp as text) to ``line_no, text``."""
+def period_options(lines: Iterable[str]) -> str:
+    """Name the sampling period as the command lines among some lines give it (``-d 5``); empty where none does."""
+    commands = (line for line in lines if any(command in line for command in COMMANDS))
+    found = (_PERIOD.search(command) for command in commands)
+    return " and ".join(dict.fromkeys(f"{each.group(1)} {each.group(2)}" for each in found if each))
+
+
+def layout_code(names: Iterable[str]) -> pl.Expr:
+    """Make a number of the columns in force, the same under the same columns: the load counts changes of it as runs."""
+    return pl.lit(zlib.crc32(" ".join(names).encode()) & 0x7FFFFFFF, pl.Int32)
+
+
+def split(chunk: Chunk, kind: str | None) -> pl.DataFrame:
+    """Add to ``line_no, text`` the line without its stamp (``rest``), that stamp as text (``outside``), and ``is_open``.
+
+    ``is_open`` says that the file stops inside the line.
+    """
     text = pl.col("text").str.strip_chars_end("\r\n")
+    last = pl.lit(chunk.is_open) & (pl.int_range(pl.len()) == pl.len() - 1)
+    lines = chunk.lines.with_columns(is_open=last)
     if kind is None or kind not in PREFIXES:
         return lines.with_columns(rest=text, outside=pl.lit(None, pl.String))
     pattern = PREFIXES[kind]
@@ -204,6 +237,8 @@ def events(lines: pl.DataFrame) -> pl.DataFrame:
         error_s=pl.col("error_s"),
         level=pl.when(warning).then(pl.lit("WARNING")).otherwise(pl.lit("ERROR")),
         kind=pl.lit("gpu"),
+        process=pl.lit(None, pl.String),
+        origin=pl.lit(None, pl.String),
         message=pl.col("rest").str.strip_chars().str.slice(0, 8192),
     )
 
@@ -216,7 +251,8 @@ def finish(lines: pl.DataFrame, samples: pl.DataFrame) -> Parsed:
     """
     issues = issues_of(lines.filter(pl.col("reason").is_not_null()), pl.col("reason"))
     stamps = lines.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp")
-    tables = {"gpu_sample": samples, "log_event": events(lines.filter("is_event"))}
+    missing = [pl.lit(None, kind).alias(name) for name, kind in _COUNTED_BY.items() if name not in samples.columns]
+    tables = {"gpu_sample": samples.with_columns(missing), "log_event": events(lines.filter("is_event"))}
     return Parsed(tables, issues, lines.height - issues.height, stamps)
 
 
@@ -240,6 +276,17 @@ def sort_out(lines: pl.DataFrame, understood: pl.Expr, reason: pl.Expr) -> pl.Da
     return lines.join(left, on="line_no", how="left", maintain_order="left").with_columns(
         pl.col("is_event").fill_null(value=False)
     )
+
+
+def placed(lines: pl.DataFrame, good: pl.Expr, claim: Claim) -> pl.DataFrame:
+    """Add ``stamp`` (``sample_ts`` of good rows; of error sentences the one before them), ``event_ts`` and ``error_s``."""
+    kind = claim.settings.get("prefix")
+    fits = PREFIX_CLOCKS.get(kind or "") is claim.clock
+    outside = outside_stamp(kind) if fits else pl.lit(None, pl.Datetime("us"))
+    stamp = pl.when(good).then("sample_ts").otherwise(pl.when("is_event").then(outside))
+    stamped = lines.with_columns(stamp=stamp)
+    error = pl.when(pl.col("stamp").is_not_null() & pl.col("is_event")).then(resolution(pl.col("outside")))
+    return stamped.with_columns(event_ts=pl.col("stamp").forward_fill(), error_s=error)
 
 
 def share(lines: Iterable[bool]) -> float:

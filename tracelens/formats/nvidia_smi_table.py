@@ -84,7 +84,7 @@ def _samples(found: pl.DataFrame) -> pl.DataFrame:
 def parse(chunk: Chunk) -> Parsed:
     """Read the GPUs of all tables; a GPU whose second line is missing is an issue."""
     rest = pl.col("rest")
-    lines = split(chunk.lines, None)
+    lines = split(chunk, None)
     day = instant(rest.str.extract(_DATE_LINE, 1).str.replace_all(r" +", " "), "%a %b %d %H:%M:%S %Y")
     lines = lines.with_columns(date=day)
     in_force = pl.col("date").forward_fill()

@@ -25,6 +25,9 @@ _TRACEBACK: Final = (
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
 )
 _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
+_LONG_PROGRESS: Final = "Compiling FSM index"
+"""A progress bar that a request waits for; bars of loading and capturing are no event."""
+
 _GLOG: Final = r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
 _PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
 _FOREIGN: Final = (
@@ -128,7 +131,11 @@ def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
     traces = judged.filter(pl.col("verdict") == "traceback").select(
         "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none, message="text"
     )
-    events = log_events(pl.concat([notes, glog, warned, foreign]))
+    progress = judged.filter((pl.col("verdict") == "progress") & pl.col("text").str.contains(_LONG_PROGRESS, literal=True)).select(
+        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none,
+        message=pl.col("text").str.split("\r").list.last(),
+    )
+    events = log_events(pl.concat([notes, glog, warned, foreign, progress]))
     return pl.concat([events, _trace_rows(traces)]) if traces.height else events
 
 

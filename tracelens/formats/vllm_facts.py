@@ -30,6 +30,13 @@ _PART: Final = rf"{_NAME}[:=] ?{_NUMBER}\b"
 _UNIT_TO_COME: Final = r"(?:Corrupted|KV fetch): \d+$"
 """Parts that a unit ends: without it the line was cut, perhaps inside the number."""
 
+_TOKENS: Final = r"tok(?:en)?s/s"
+_STATS_BEGIN: Final = rf"^(?:Engine \d+: |\d+ Engines Aggregated: )?(?:Avg prompt (?:throughput|tput)|Throughput): [\d.]+ {_TOKENS}, "
+STATS_WHOLE: Final = (
+    rf"{_STATS_BEGIN}(?:(?:{_NAME}[:=] ?{_NUMBER}(?:%| {_TOKENS}| [a-z]+(?: [a-z]+)*)?|\d+ in progress|\d+ completed waiting)(?:, |[.,]? *$))+$"
+)
+"""A whole stats line and nothing else: what a line without a header, or one inside another text, must be."""
+
 _KV_FETCH: Final = r"KV fetch: (\d+) waiting to start, (\d+) in progress, (\d+) completed waiting"
 _KV_FETCH_NAMED: Final = "KV fetch waiting to start: ${1}, KV fetch in progress: ${2}, KV fetch completed waiting: ${3}"
 _REASONS: Final = ("stop", "length", "abort", "error", "repetition", "None", "streaming_complete")

@@ -95,4 +95,10 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("stop", "[shutdown]", "0.23+"),
     EventForm("stop", "Shutting down"),
     EventForm("stop", "Finished server process"),
+    EventForm("stop", "SIGTERM"),
+    EventForm("stop", "Gracefully stopping"),
+    EventForm("notice", "Waiting for output from MQLLMEngine", "V0 0.6+ at DEBUG, every 10 s without output"),
+    EventForm("notice", "Compiling FSM index", "V0 up to 0.6 with outlines, a progress bar"),
+    EventForm("notice", "detokenize_incrementally", "written by hand into many builds"),
+    EventForm("notice", "okenization took", "written by hand into many builds"),
 )

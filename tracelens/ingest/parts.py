@@ -17,7 +17,7 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed
+from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
 from tracelens.ingest.chunks import CHUNK_BYTES, Reading, lines_frame
 from tracelens.ingest.report import OnProgress, Progress
 
@@ -26,7 +26,14 @@ HALF_PERIOD_S: Final = {Clock.YEARLESS: 183 * 86400.0, Clock.DAYLESS: 12 * 3600.
 """A stamp that lies further back than this behind the one before begins a new year, or a new day."""
 RETURN_SHARE: Final = 1.6
 """A jump forward by this many half periods takes the last such step back: lines of two processes cross midnight."""
+GPU_DAY_STEP_S: Final = 2 * 3600.0
+"""The same for times of day of a GPU tool: it has one writer, and only a clock change takes its stamps back by less."""
 MAX_JUMPS: Final = 5000
+HOUR_S: Final = 3600.0
+HOUR_SLACK_S: Final = (2.0, 120.0)
+"""How far from an hour a step may be, below and above, to look like a clock change: the sampling period comes on top."""
+
+_WALL_CLOCKS: Final = (Clock.LOCAL, Clock.YEARLESS, Clock.DAYLESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class _Done:
     last_stamp: datetime | None
     first_stamp_line: int
     jumps: list[tuple[int, float]]
+    hours: list[tuple[int, float]]
 
 
 @dataclass
@@ -58,6 +66,8 @@ class ParsedSource:
     steps: list[int] = field(default_factory=list)
     back_steps: list[int] = field(default_factory=list)
     jumps_dropped: bool = False
+    hours: list[tuple[int, float]] = field(default_factory=list)
+    """GPU logs in wall time: lines before which an hour is missing (seconds above 0) or comes again (below 0)."""
 
     @property
     def skipped(self) -> int:
@@ -75,7 +85,9 @@ class _Task:
     def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
         """Parse one chunk and write its parts (in a worker thread)."""
         lines = lines_frame(data, first_line_no)
-        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text))
+        # A lone carriage return is half a line end: what stands before it is whole.
+        is_open = not data.endswith((b"\n", b"\r"))
+        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text, is_open))
         tables = {name: frame for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
             tables["ingest_issue"] = parsed.issues
@@ -83,8 +95,20 @@ class _Task:
         written = {name: self.write(name, index, frame) for name, frame in tables.items()}
         return _Done(
             lines.height, parsed.understood, written, waiting, _reasons(parsed), *_ends(parsed.stamps),
-            _jumps(parsed.stamps, HALF_PERIOD_S.get(self.claim.clock)),
+            _jumps(parsed.stamps, self.half_period_s), _hours(_jumps(parsed.stamps, self.hour_jump_s)),
         )
+
+    @property
+    def half_period_s(self) -> float | None:
+        """A step of the stamps beyond this begins a new year or day; None where they hold both."""
+        if self.kind.side is Side.GPU and self.claim.clock is Clock.DAYLESS:
+            return GPU_DAY_STEP_S
+        return HALF_PERIOD_S.get(self.claim.clock)
+
+    @property
+    def hour_jump_s(self) -> float | None:
+        """Steps to look at for changes of summer time: none but in the wall clock of a GPU tool, which keeps its period."""
+        return HOUR_S / 2 if self.kind.side is Side.GPU and self.claim.clock in _WALL_CLOCKS else None
 
     def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
         """Write one part."""
@@ -109,6 +133,12 @@ def _jumps(stamps: pl.DataFrame, half_period_s: float | None) -> list[tuple[int,
     steps = stamps.drop_nulls("stamp").select("line_no", step=pl.col("stamp").diff().dt.total_seconds(fractional=True))
     far = steps.filter(pl.col("step").abs() > half_period_s)
     return [(int(line), float(step)) for line, step in far.head(MAX_JUMPS).iter_rows()]
+
+
+def _hours(jumps: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Those of the jumps that look like a clock change."""
+    below, above = HOUR_SLACK_S
+    return [(line, step) for line, step in jumps if any(-below <= step - hour <= above for hour in (-HOUR_S, HOUR_S))]
 
 
 def parse_source(task: tuple[Format, Claim], reading: Reading, folder: Path, *, keep_text: bool, on_progress: OnProgress | None = None,
@@ -176,18 +206,27 @@ class _Stitcher:
         if done.first_stamp is None:
             return
         whole = self.whole
-        half = HALF_PERIOD_S.get(self.work.claim.clock)
-        jumps = list(done.jumps)
-        if half and whole.last_stamp is not None:
+        half = self.work.half_period_s
+        jumps, hours = list(done.jumps), list(done.hours)
+        if whole.last_stamp is not None:
             step = (done.first_stamp - whole.last_stamp).total_seconds()
-            if abs(step) > half:
+            if half and abs(step) > half:
                 jumps.insert(0, (done.first_stamp_line, step))
+            if self.work.hour_jump_s:
+                hours = _hours([(done.first_stamp_line, step)]) + hours
+        whole.hours += hours[: MAX_JUMPS - len(whole.hours)]
+        self._count(jumps)
+        whole.first_stamp = whole.first_stamp or done.first_stamp
+        whole.last_stamp = done.last_stamp
+
+    def _count(self, jumps: list[tuple[int, float]]) -> None:
+        """Take steps back as new years or days, and steps as far forward again as their end."""
+        whole = self.whole
+        far_s = RETURN_SHARE * HALF_PERIOD_S.get(self.work.claim.clock, 0)
         for line_no, step in jumps:
             if len(whole.steps) >= MAX_JUMPS:
                 whole.jumps_dropped = True
             elif step < 0:
                 whole.steps.append(line_no)
-            elif len(whole.steps) > len(whole.back_steps) and half and step > RETURN_SHARE * half:
+            elif len(whole.steps) > len(whole.back_steps) and step > far_s:
                 whole.back_steps.append(line_no)
-        whole.first_stamp = whole.first_stamp or done.first_stamp
-        whole.last_stamp = done.last_stamp

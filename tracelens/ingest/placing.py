@@ -83,14 +83,14 @@ def place(clock: Clock, side: Side, parsed: ParsedSource, options: TimeOptions, 
         return Placement(), "no stamps"
     name, offset, said = _zone(side, options)
     if clock is Clock.LOCAL:
-        return Placement(zone=name, shift_s=offset.total_seconds()), f"dates as written; {said}"
+        return Placement(zone=name, shift_s=offset.total_seconds()), f"dates as written; {said}{_hours_said(parsed)}"
     anchor = _anchor(parsed, clock, options, neighbours, modified_ts)
     years, days, what = _shift(clock, parsed, _on_wall(anchor, name, offset))
     placed = Placement(
         years, days, tuple(parsed.steps), tuple(parsed.back_steps), "years" if clock is Clock.YEARLESS else "days",
         name, offset.total_seconds(),
     )
-    return placed, f"{what}; {said}{_steps_said(clock, parsed)}"
+    return placed, f"{what}; {said}{_steps_said(clock, parsed)}{_hours_said(parsed)}"
 
 
 _UNPLACED: Final = {
@@ -112,6 +112,14 @@ def _steps_said(clock: Clock, parsed: ParsedSource) -> str:
     unit = "year" if clock is Clock.YEARLESS else "day"
     said = f"; runs over {count} {unit} end{'s' if count > 1 else ''}" if count > 0 else ""
     return said + ("; stamps jump to and fro, order is all they tell" if parsed.jumps_dropped else "")
+
+
+def _hours_said(parsed: ParsedSource) -> str:
+    """What was made of whole hours in a GPU log that come twice or are missing."""
+    twice = [line for line, step in parsed.hours if step < 0]
+    missing = [line for line, step in parsed.hours if step > 0]
+    said = f"; line {twice[0]} goes back an hour as when summer time ends, rows before it are taken an hour earlier" if twice else ""
+    return said + (f"; before line {missing[0]} an hour is missing, a clock change or a pause" if missing else "")
 
 
 @dataclass(frozen=True, slots=True)

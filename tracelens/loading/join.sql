@@ -238,9 +238,10 @@ FROM zero_point
 WHERE client_request.run_id = $run AND client_request.source_id = zero_point.source_id;
 
 UPDATE source
-SET time_basis = format(
-    'seconds from an unknown zero, placed by {} shared requests to within {:.0f} ms', pair_count, error_s * 1000
-)
+SET
+    time_basis = format(
+        'seconds from an unknown zero, placed by {} shared requests to within {:.0f} ms', pair_count, error_s * 1000
+    )
 FROM zero_point
 WHERE source.source_id = zero_point.source_id;
 

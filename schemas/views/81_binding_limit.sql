@@ -1,0 +1,60 @@
+CREATE VIEW binding_limit AS
+WITH seat AS (
+    SELECT
+        run_id,
+        amount AS seat_count,
+        is_stated
+    FROM run_setting
+    WHERE key = 'max_num_seqs'
+),
+
+sample AS (
+    SELECT
+        s.run_id,
+        s.source_id,
+        s.line_no,
+        s.sample_ts,
+        s.engine_index,
+        s.running_count,
+        s.waiting_count,
+        s.deferred_count,
+        s.preemption_count,
+        s.kv_cache_usage_ratio,
+        s.prompt_tps,
+        s.generation_tps,
+        seat.seat_count * coalesce(s.engine_count, 1) AS seat_count,
+        seat.is_stated AS seat_is_stated
+    FROM engine_sample AS s
+    LEFT JOIN seat ON s.run_id = seat.run_id
+)
+
+SELECT
+    *,
+    CASE
+        WHEN waiting_count IS NULL OR running_count IS NULL THEN 'unknown'
+        WHEN waiting_count = 0 THEN 'none'
+        WHEN coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0 THEN 'stalled'
+        WHEN deferred_count >= waiting_count THEN 'deferred'
+        WHEN kv_cache_usage_ratio >= 0.9 OR preemption_count > 0 THEN 'kv'
+        WHEN running_count >= 0.98 * seat_count THEN 'seats'
+        WHEN prompt_tps > 0 THEN 'prefill'
+        ELSE 'unknown'
+    END AS waits_for
+FROM sample;
+
+COMMENT ON VIEW binding_limit IS 'One row per engine stats line: what the queue waits for at that moment. A queue is a symptom; this names its cause.';
+COMMENT ON COLUMN binding_limit.run_id IS 'Run.';
+COMMENT ON COLUMN binding_limit.source_id IS 'Source of the stats line.';
+COMMENT ON COLUMN binding_limit.line_no IS 'Line of it.';
+COMMENT ON COLUMN binding_limit.sample_ts IS 'Its time, UTC.';
+COMMENT ON COLUMN binding_limit.engine_index IS 'Engine.';
+COMMENT ON COLUMN binding_limit.running_count IS 'Requests running.';
+COMMENT ON COLUMN binding_limit.waiting_count IS 'Requests waiting, deferred ones included.';
+COMMENT ON COLUMN binding_limit.deferred_count IS 'Requests held back by something else than capacity.';
+COMMENT ON COLUMN binding_limit.preemption_count IS 'Preemptions in the interval.';
+COMMENT ON COLUMN binding_limit.kv_cache_usage_ratio IS 'KV-cache usage, 0 to 1.';
+COMMENT ON COLUMN binding_limit.prompt_tps IS 'Prompt tokens per second in the interval.';
+COMMENT ON COLUMN binding_limit.generation_tps IS 'Generated tokens per second in the interval.';
+COMMENT ON COLUMN binding_limit.seat_count IS 'Seats (max_num_seqs): stated, or the version''s default; NULL where neither is known.';
+COMMENT ON COLUMN binding_limit.seat_is_stated IS 'Whether the seats are stated.';
+COMMENT ON COLUMN binding_limit.waits_for IS 'none (nothing waits), stalled (no token flows), deferred, kv (0.9 of the cache or preemptions), seats (0.98 of them taken), prefill (neither, and prompts are being computed: token budget or prefill speed) or unknown.';

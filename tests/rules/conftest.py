@@ -1,0 +1,47 @@
+"""Cases that are filled by hand, and the two toy rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tracelens.cases import fill
+from tracelens.rulebook import Rule, read_rules
+from tracelens.store import CaseWriter, MemoryCase, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOYS = Path(__file__).parent / "data" / "toys"
+
+
+class Filled(MemoryCase):
+    """A case on disk, filled as the cases beside views are."""
+
+    def __init__(self, writer: CaseWriter) -> None:
+        self._connection = writer._connection
+        self._reads = {}
+        self._columns = MemoryCase()._columns
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Callable[..., Store]]:
+    opened = []
+
+    def make(**given: list[dict[str, Any]]) -> Store:
+        path = tmp_path / f"case{len(opened)}.duckdb"
+        with CaseWriter(path) as writer:
+            fill(Filled(writer), given)
+        opened.append(Store(path))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def toys() -> list[Rule]:
+    return read_rules(TOYS)

@@ -1,0 +1,290 @@
+"""Run the rules on a case: which beliefs the data refutes, which it bears out, and which it cannot decide.
+
+Three values, never two: `fired`, `clear` and `not_evaluated`; a rule whose SQL breaks is `failed` and stops no other.
+Outcomes come ranked: the most severe first, and among those the one that explains most of the lost time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tracelens import units
+from tracelens.collect import still_missing
+from tracelens.errors import QueryError, RuleError, UsageError
+from tracelens.named import named_query
+from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome
+from tracelens.plan import Plan, keep_planned, make_plan
+from tracelens.rulebook import REQUIRED_COLUMNS, SEVERITIES, Rule
+from tracelens.store import Sitting, Store
+
+__all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
+
+EVIDENCE_KEPT: Final = 5
+_SAID: Final = ("fired", "clear", "not_evaluated")
+_SHARED: Final = 5
+"""Rules from which on a view is computed once for all of them."""
+_MEASURED: Final = "measured_"
+_THRESHOLD: Final = "threshold_"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """All outcomes of a case, ranked, the sentence that sums them up, and the one plan that follows from them.
+
+    `given` are the parameters that were not the rules' own.
+    """
+
+    case: Path
+    runs: tuple[str, ...]
+    verdict: str
+    outcomes: tuple[Outcome, ...]
+    plan: Plan = field(default_factory=Plan)
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def fired(self) -> tuple[Outcome, ...]:
+        """The findings."""
+        return tuple(outcome for outcome in self.outcomes if outcome.outcome == "fired")
+
+    def failed(self) -> tuple[Outcome, ...]:
+        """Rules that broke."""
+        return tuple(outcome for outcome in self.outcomes if outcome.outcome == "failed")
+
+    def reaches(self, severity: str) -> bool:
+        """Whether a finding is at least as severe."""
+        least = SEVERITIES.index(severity)
+        return any(SEVERITIES.index(finding.severity) >= least for finding in self.fired())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What all rules share: the case, its runs, the paths of its sources, what is there at all."""
+
+    sitting: Sitting
+    runs: tuple[str, ...]
+    paths: Mapping[int, str]
+    present: _Presence
+
+
+def run_rules(
+    store: Store, rules: Iterable[Rule], given: Mapping[str, Any] | None = None, *, run: str = ""
+) -> Check:
+    """Run `rules` on an open case, or on one `run` of it; `given` maps ``RULE.PARAM`` to a value.
+
+    Raises `UsageError` for a parameter or a run that does not exist.
+    """
+    rules = list(rules)
+    params = parameters(rules, given or {})
+    with store.sitting() as sitting:
+        scene = _scene(sitting, run)
+        _keep_shared(sitting, rules)
+        ranked = sorted(
+            (one for rule in rules for one in _outcomes(scene, rule, params[rule.name])), key=_rank
+        )
+        plan = make_plan((one for one in ranked if one.outcome == "fired"), _settings(sitting))
+        final = _with_texts(scene, [keep_planned(one, plan) for one in ranked])
+    changed = {key: params[key.rpartition(".")[0]][key.rpartition(".")[2]] for key in sorted(given or {})}
+    return Check(store.path, scene.runs, _verdict(final, scene.runs), tuple(final), plan, changed)
+
+
+def _keep_shared(sitting: Sitting, rules: Sequence[Rule]) -> None:
+    """Compute the views that many rules read once for all of them."""
+    for view in sitting.views():
+        reads = re.compile(rf"\b(?:FROM|JOIN)\s+{view}\b", re.IGNORECASE)
+        if sum(reads.search(rule.sql) is not None for rule in rules) >= _SHARED:
+            with contextlib.suppress(QueryError):
+                sitting.keep(view)
+
+
+def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each rule's parameters with what was given in their place; raises `UsageError`."""
+    settings = {rule.name: dict(rule.params) for rule in rules}
+    for key, value in given.items():
+        name, _, param = key.rpartition(".")
+        if param not in settings.get(name, {}):
+            raise UsageError(
+                f"no rule has a parameter {key!r}", hint="tracelens rules show RULE lists its parameters"
+            )
+        settings[name][param] = _as(type(settings[name][param]), value, key)
+    return settings
+
+
+def _as(kind: type, value: Any, key: str) -> Any:
+    if kind is bool and isinstance(value, str):
+        return value.lower() in ("1", "true", "yes", "on")
+    try:
+        return kind(value)
+    except (TypeError, ValueError) as error:
+        wanted = "number" if kind in (int, float) else kind.__name__
+        raise UsageError(f"{key}={value!r} is no {'whole ' if kind is int else ''}{wanted}") from error
+
+
+def _scene(sitting: Sitting, run: str) -> _Scene:
+    sources = _ask(sitting, "sources")
+    known = tuple(dict.fromkeys(str(row["run_id"]) for row in sources))
+    if run and run not in known:
+        raise UsageError(
+            f"there is no run {run!r} in this case", hint=f"it has: {', '.join(known) or 'none'}"
+        )
+    paths = {row["source_id"]: str(row["path"]) for row in sources}
+    return _Scene(sitting, (run,) if run else known, paths, _Presence(sitting))
+
+
+def _ask(sitting: Sitting, name: str, **params: Any) -> list[dict[str, Any]]:
+    query = named_query(name)
+    return sitting.run(query.sql, query.bind(params)).dicts()
+
+
+class _Presence:
+    """In which runs a relation has a row; asked once per relation."""
+
+    def __init__(self, sitting: Sitting) -> None:
+        self._sitting = sitting
+        self._runs: dict[str, set[str]] = {}
+
+    def lacking(self, needs: Sequence[str], run: str) -> list[str]:
+        """Those of `needs` that have no row in a run; raises `QueryError` for a relation that does not exist."""
+        return [need for need in needs if run not in self._having(need)]
+
+    def _having(self, relation: str) -> set[str]:
+        if relation not in self._runs:
+            self._runs[relation] = self._sitting.runs_having(relation)
+        return self._runs[relation]
+
+
+def _outcomes(scene: _Scene, rule: Rule, params: Mapping[str, Any]) -> list[Outcome]:
+    try:
+        lacking = {run: scene.present.lacking(rule.needs, run) for run in scene.runs}
+        able = [run for run in scene.runs if not lacking[run]]
+        rows = scene.sitting.run(rule.sql, params or None).dicts() if able else []
+        said = [_outcome(scene, rule, row, params) for row in rows if row.get("run_id") in able]
+    except (QueryError, RuleError) as error:
+        return [_plain(rule, run, "failed", str(error)) for run in scene.runs]
+    spoken_for = {one.run for one in said}
+    return [
+        *said,
+        *(_not_evaluated(scene, rule, run, lacking[run]) for run in scene.runs if run not in spoken_for),
+    ]
+
+
+def _not_evaluated(scene: _Scene, rule: Rule, run: str, lacking: Sequence[str]) -> Outcome:
+    said = (
+        f"the case has no {', '.join(lacking)} of this run"
+        if lacking
+        else "what the case holds of this run does not decide it"
+    )
+    return replace(_plain(rule, run, "not_evaluated", said), missing=_missing(scene, rule, run))
+
+
+def _missing(scene: _Scene, rule: Rule, run: str) -> tuple[str, ...]:
+    """What a rule asks for, without what the run has."""
+    return still_missing(rule.missing, lambda relation: not scene.present.lacking((relation,), run))
+
+
+def _plain(rule: Rule, run: str, outcome: str, message: str) -> Outcome:
+    return Outcome(
+        rule.name, rule.cause, rule.title, rule.belief, outcome, rule.severity, "low", run, "", message
+    )
+
+
+def _outcome(scene: _Scene, rule: Rule, row: Mapping[str, Any], params: Mapping[str, Any]) -> Outcome:
+    _check_row(rule, row)
+    shown = {key: units.spoken(key, value) for key, value in {**params, **row}.items()}
+    undecided = row["outcome"] == "not_evaluated"
+    return Outcome(
+        rule.name, rule.cause, rule.title, rule.belief, row["outcome"], row.get("severity") or rule.severity,
+        row["confidence"] or "low", str(row["run_id"]), str(row["subject"] or ""), filled(rule.message, shown),
+        filled(rule.verdict, shown), row["from_ts"], row["to_ts"], float(row["weight"] or 0.0),
+        _named(row, _MEASURED), _named(row, _THRESHOLD) or dict(params), _evidence(scene.paths, row["evidence"]),
+        tuple(row.get("missing") or (_missing(scene, rule, str(row["run_id"])) if undecided else ())),
+        rule.remedies if row["outcome"] == "fired" else (),
+    )  # fmt: skip
+
+
+def _check_row(rule: Rule, row: Mapping[str, Any]) -> None:
+    """Raise `RuleError` for a row that is no outcome."""
+    lacking = [column for column in REQUIRED_COLUMNS if column not in row]
+    if lacking:
+        raise RuleError(f"{rule.name}: its SELECT has no column {', '.join(lacking)}")
+    for column, known in (("outcome", _SAID), ("confidence", CONFIDENCES), ("severity", SEVERITIES)):
+        value = row.get(column)
+        if value not in known and not (value is None and column != "outcome"):
+            raise RuleError(f"{rule.name}: {column} {value!r} is none of {', '.join(known)}")
+
+
+def _named(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix)}
+
+
+def filled(template: str, shown: Mapping[str, str]) -> str:
+    """A template with ``{name}`` replaced by what is shown for it; a name that is not known stays."""
+    return re.sub(r"\{(\w+)\}", lambda match: shown.get(match[1], match[0]), template)
+
+
+def _evidence(paths: Mapping[int, str], places: Sequence[Mapping[str, Any]] | None) -> tuple[Evidence, ...]:
+    """Pairs of source and line as paths and lines."""
+    known = [place for place in places or () if place and place.get("source_id") in paths]
+    lines = (
+        Evidence(paths[place["source_id"]], int(place.get("line_no") or 0), str(place.get("text") or ""))
+        for place in known
+    )
+    return tuple(dict.fromkeys(lines))[:EVIDENCE_KEPT]
+
+
+def _with_texts(scene: _Scene, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The findings' evidence with what each line says, where the rule did not."""
+    ids = {path: source_id for source_id, path in scene.paths.items()}
+    lines = [line for one in outcomes if one.outcome == "fired" for line in one.evidence]
+    silent = sorted({(ids[line.source], line.line) for line in lines if not line.text})
+    if not silent:
+        return list(outcomes)
+    rows = _ask(scene.sitting, "lines", places=",".join(f"{source_id}:{line}" for source_id, line in silent))
+    texts = {(row["path"], row["line_no"]): row["says"] or "" for row in rows}
+    return [_told(one, texts) if one.outcome == "fired" else one for one in outcomes]
+
+
+def _told(outcome: Outcome, texts: Mapping[tuple[str, int], str]) -> Outcome:
+    told = (
+        line if line.text else replace(line, text=texts.get((line.source, line.line), ""))
+        for line in outcome.evidence
+    )
+    return replace(outcome, evidence=tuple(told))
+
+
+def _settings(sitting: Sitting) -> dict[str, dict[str, str]]:
+    settings: dict[str, dict[str, str]] = {}
+    for row in _ask(sitting, "run_settings"):
+        settings.setdefault(str(row["run_id"]), {})[row["key"]] = str(row["value"])
+    return settings
+
+
+def _rank(outcome: Outcome) -> tuple[Any, ...]:
+    fired = outcome.outcome == "fired"
+    severity = -SEVERITIES.index(outcome.severity) if fired else 0
+    confidence = -CONFIDENCES.index(outcome.confidence) if fired else 0
+    return (
+        OUTCOMES.index(outcome.outcome), severity, -outcome.weight, confidence, outcome.rule, outcome.run, outcome.subject,
+    )  # fmt: skip
+
+
+def _verdict(ranked: Sequence[Outcome], runs: Sequence[str]) -> str:
+    """One sentence per run: the first finding, and the first thing to change."""
+    said = [(run, _verdict_of([one for one in ranked if one.run == run])) for run in runs]
+    if len(said) == 1:
+        return said[0][1]
+    return " ".join(f"Run {run}: {sentence}" for run, sentence in said) or "The case is empty."
+
+
+def _verdict_of(ranked: Sequence[Outcome]) -> str:
+    findings = [one for one in ranked if one.outcome == "fired"]
+    if findings:
+        return findings[0].verdict
+    counts = {said: len({one.rule for one in ranked if one.outcome == said}) for said in OUTCOMES}
+    if counts["clear"]:
+        undecided = f"; {units.plural(counts['not_evaluated'], 'rule')} could not be decided from these files"
+        return f"Nothing stands out: {units.plural(counts['clear'], 'rule')} clear{undecided if counts['not_evaluated'] else ''}."
+    return "These files do not hold enough to say what happened."

@@ -1,0 +1,154 @@
+"""``tracelens check``: what went wrong, what people assume, what to do first, and what cannot be decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tracelens.cli.configuration import rule_folders, settings
+from tracelens.cli.grid import Column, grid, terminal_width
+from tracelens.cli.options import format_option, on_case, run_option
+from tracelens.cli.output import note, say, write
+from tracelens.cli.reading import check_run, reading
+from tracelens.cli.text import clean
+from tracelens.errors import UsageError
+from tracelens.units import UNKNOWN
+
+if TYPE_CHECKING:
+    from tracelens.case import Case
+    from tracelens.check import Check
+
+SEVERITIES: Final = ("info", "warning", "critical")
+TEXT_WIDTH: Final = 110
+"""Columns of the text where no terminal says how many it has."""
+_FAILED: Final = 3
+_ANSWERS: Final = {"yes": "[x]", "no": "[ ]", "cannot tell": "[?]"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The rules and thresholds that a check is to use."""
+
+    given: tuple[str, ...]
+    rules: tuple[Path, ...]
+    run: str
+
+    def check(self, case: Case) -> Check:
+        values, origins = settings(self.given)
+        files = sorted(set(origins.values()) - {"--set"})
+        try:
+            check = case.check(set=values, rules=rule_folders(self.rules), run=self.run)
+        except UsageError as error:
+            read = f"; [set] was read from {', '.join(files)}" if files else ""
+            raise UsageError(str(error), hint=f"{error.hint}{read}".removeprefix("; ")) from error
+        if files:
+            note(f"thresholds from {', '.join(files)}")
+        return check
+
+
+rules_option = click.option(
+    "--rules",
+    "rules",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A folder of further rules; also read: $XDG_CONFIG_HOME/tracelens/rules.",
+)
+
+
+@click.command()
+@click.option(
+    "--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 where a finding is at least this severe."
+)
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="RULE.PARAM=VALUE",
+    help="Another threshold, such as queue.seats_exhausted.min_ratio=0.9.",
+)
+@rules_option
+@click.option(
+    "--checklist", is_flag=True, help="Answer the checklist before going live instead of running the rules."
+)
+@run_option
+@format_option
+@on_case
+@click.pass_context
+def check(
+    context: click.Context,
+    case_path: Path,
+    fail_on: str | None,
+    given: tuple[str, ...],
+    rules: tuple[Path, ...],
+    checklist: bool,
+    run: str,
+    format_name: str | None,
+) -> None:
+    """Run the rules: what went wrong, how sure that is, what to do first, and what these files cannot decide.
+
+    Text everywhere unless --format says otherwise: json is the whole check, md a page for a ticket, csv and jsonl a row per
+    outcome. Thresholds can stand under [set] in $XDG_CONFIG_HOME/tracelens/config.toml or ./tracelens.toml.
+
+    Exit code: 0 fine, 1 a finding at or above --fail-on, 3 a rule failed.
+    """
+    with reading(case_path) as case:
+        if checklist:
+            _checklist(case, run, format_name)
+            return
+        found = _Wanted(given, rules, run).check(case)
+    _print(found, format_name or "table")
+    context.exit(exit_code(found, fail_on))
+
+
+def exit_code(found: Check, fail_on: str | None) -> int:
+    """3 where a rule failed, 1 where a finding is severe enough."""
+    if found.failed():
+        return _FAILED
+    return int(fail_on is not None and found.reaches(fail_on))
+
+
+def text_width() -> int:
+    """Columns for text: the terminal's, at most `TEXT_WIDTH` and a half."""
+    return min(terminal_width() or TEXT_WIDTH, TEXT_WIDTH + 50)
+
+
+def _print(found: Check, kind: str) -> None:
+    from tracelens.cli.findings import check_lines
+    from tracelens.cli.outcome_rows import as_json, as_markdown, as_rows
+
+    if kind in ("csv", "jsonl"):
+        write(as_rows(found), kind)
+        return
+    lines = {"json": as_json, "md": as_markdown}
+    for line in lines[kind](found) if kind in lines else check_lines(found, text_width()):
+        say(line)
+
+
+def _checklist(case: Case, run: str, format_name: str | None) -> None:
+    """The checklist as text, or as rows."""
+    check_run(case, run)
+    found = case.query("checklist", run=run)
+    if format_name not in (None, "table"):
+        write(found, format_name)
+        return
+    heads = [
+        *([Column("run")] if len({row["run_id"] for row in found.dicts()}) > 1 else []),
+        Column("", fixed=True),
+        Column("", fixed=True),
+        Column("before going live", wraps=True),
+    ]
+    rows = [
+        [clean(row["run_id"]), _ANSWERS[row["answer"]], row["answer"], _point(row)][-len(heads) :]
+        for row in found.dicts()
+    ]
+    for line in grid(heads, rows, text_width()):
+        say(line)
+
+
+def _point(row: dict[str, Any]) -> str:
+    switch = f" Switch on: {row['switch_on']}." if row["switch_on"] else ""
+    return f"{row['question']} {clean(row['why'] or UNKNOWN).capitalize()}.{switch}"

@@ -1,0 +1,71 @@
+"""What to record next time, so that the rules that could not decide can: grouped by the switch that records it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tracelens.outcomes import Outcome
+
+SWITCHES: Final = (
+    ("--enable-logging-iteration-details (what each engine step did)", r"--enable-logging-iteration-details"),
+    ("--enable-log-requests (when each request came and went)", r"--enable-log-requests"),
+    (
+        "--otlp-traces-endpoint URL, or --enable-per-request-metrics (queue, prefill, TTFT of each request)",
+        r"--otlp-traces-endpoint|--enable-per-request-metrics|\bspans?\b",
+    ),
+    ("stats lines (run without --disable-log-stats)", r"--disable-log-stats|stats lines?"),
+    ("dcgmi dmon -e 1002,1004,1005 (SM, tensor and DRAM activity)", r"dcgmi|DCGM|--gpm-metrics"),
+    ("nvidia-smi dmon -s pucvmet -o DT (utilisation, power, clocks, throttling)", r"nvidia-smi|\bdmon\b"),
+    ("ids that client and server share (X-Request-Id, traceparent)", r"X-Request-Id|traceparent"),
+    ("a streaming client that stamps the send and every chunk", r"\bclient\b|\bchunks?\b"),
+    (
+        "the server log from its first line, or its command line (version and settings)",
+        r"start-?up|\bstart of the\b|first line|command line|--max-num-seqs|configuration|settings?\b",
+    ),
+)
+"""What records something, and the words by which a rule asks for it; the first that matches counts."""
+
+RECORDS: Final = (
+    ("engine_step", SWITCHES[0][0]),
+    ("request_event", SWITCHES[1][0]),
+    ("server_request", SWITCHES[2][0]),
+    ("engine_sample", SWITCHES[3][0]),
+)
+"""The table that has rows where a switch was on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something to record, and the rules that wait for it."""
+
+    collect: str
+    rules: tuple[str, ...]
+
+
+def to_collect(outcomes: Iterable[Outcome]) -> tuple[Gap, ...]:
+    """What the undecided rules lack; first what most of them wait for.
+
+    A rule's own words are shown only where they mean no switch and nothing else of it does.
+    """
+    waiting: dict[str, dict[str, None]] = {}
+    for outcome in outcomes:
+        if outcome.outcome == "not_evaluated":
+            known = [found for missing in outcome.missing if (found := switch_of(missing))]
+            for collect in known or outcome.missing:
+                waiting.setdefault(collect, {})[outcome.rule] = None
+    gaps = [Gap(collect, tuple(sorted(rules))) for collect, rules in waiting.items()]
+    return tuple(sorted(gaps, key=lambda gap: (-len(gap.rules), gap.collect)))
+
+
+def switch_of(missing: str) -> str:
+    """The switch that a rule's own words mean; empty where they mean none that is known."""
+    return next((switch for switch, words in SWITCHES if re.search(words, missing)), "")
+
+
+def still_missing(missing: Sequence[str], having: Callable[[str], bool]) -> tuple[str, ...]:
+    """What is missing, without what was on: `having` says whether a table has rows.  All of it where that leaves nothing."""
+    on = {switch for relation, switch in RECORDS if having(relation)}
+    return tuple(words for words in missing if switch_of(words) not in on) or tuple(missing)

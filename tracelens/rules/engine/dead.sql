@@ -1,0 +1,122 @@
+/*
+title = "The engine process died"
+belief = "Clients get 500, so the API server or the clients are at fault."
+cause = "engine-dead"
+severity = "critical"
+needs = []
+missing = ["the server's log up to its end, stderr included"]
+message = "The engine died: {reason}. {measured_failed_count} requests were answered with 5xx after it."
+verdict = "The engine process died ({reason}): the first error before it is the cause; every 5xx after it is a consequence."
+
+[params]
+max_stop_lines_count = 25
+max_cause_s = 60.0
+
+[[remedy]]
+kind = "config"
+text = "Read the first error of a worker before the line that the engine died; let the orchestrator restart the server at once, since it does not come back by itself."
+moves = "time to recover"
+next_limit = "the error itself"
+---
+## What people assume
+The API server answers 500, so it is broken, or the clients send something wrong.
+## What the data shows
+The engine's own process or loop ended with an error; whatever the API server does after that fails.
+## How it is detected
+A line that says so (EngineCore encountered a fatal error, EngineDeadError, AsyncEngineDeadError, Engine background task failed,
+a shard that crashed), without a stop that was ordered in the `max_stop_lines_count` lines before it: a server that is stopped
+by a signal writes the same traceback.  The reason is the first error in the `max_cause_s` before it.
+## What to do
+Fix the first error; a restart brings the service back.
+## Known limits
+A process that is killed from outside (out of memory on the host, kill -9) writes nothing: its log just ends.
+*/
+WITH died AS (
+    SELECT
+        death.run_id,
+        death.source_id,
+        death.line_no,
+        death.event_ts,
+        death.message
+    FROM log_event AS death
+    WHERE
+        death.kind = 'dead'
+        AND NOT EXISTS (
+            SELECT 1
+            FROM log_event AS ordered
+            WHERE
+                ordered.source_id = death.source_id
+                AND ordered.line_no BETWEEN death.line_no - $max_stop_lines_count AND death.line_no
+                AND (ordered.kind = 'stop' OR ordered.message LIKE '%KeyboardInterrupt%')
+        )
+),
+
+first_death AS (
+    SELECT *
+    FROM died
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY event_ts NULLS LAST, source_id, line_no) = 1
+),
+
+trouble AS (
+    SELECT
+        first_death.run_id,
+        first_death.source_id,
+        e.line_no,
+        trim(coalesce(
+            nullif(regexp_extract(e.message, '(?:^|\n)\s*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b[^\n]*)', 1), ''),
+            split_part(e.message, chr(10), 1)
+        )) AS said,
+        e.message LIKE '%Error: %' OR e.message LIKE '%Exception: %' AS names_error
+    FROM first_death
+    INNER JOIN log_event AS e
+        ON
+            first_death.source_id = e.source_id
+            AND e.line_no BETWEEN first_death.line_no - 200 AND first_death.line_no
+            AND e.kind IN ('error', 'traceback', 'oom', 'stall', 'dead', 'gpu')
+            AND coalesce(e.event_ts >= first_death.event_ts - to_microseconds(($max_cause_s * 1e6)::BIGINT), TRUE)
+),
+
+reason AS (
+    SELECT
+        run_id,
+        rtrim(left(coalesce(min_by(said, line_no) FILTER (WHERE names_error), min_by(said, line_no)), 160), '. ') AS reason,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:4] AS evidence
+    FROM trouble
+    GROUP BY run_id
+),
+
+failed AS (
+    SELECT
+        first_death.run_id,
+        count(a.line_no) AS failed_count
+    FROM first_death
+    LEFT JOIN access_line AS a ON first_death.source_id = a.source_id AND first_death.line_no < a.line_no AND a.status >= 500
+    GROUP BY first_death.run_id
+)
+
+SELECT
+    runs.run_id,
+    '' AS subject,
+    CASE
+        WHEN first_death.run_id IS NOT NULL THEN 'fired'
+        WHEN runs.has_log THEN 'clear'
+        ELSE 'not_evaluated'
+    END AS outcome,
+    CASE WHEN first_death.run_id IS NOT NULL THEN 'high' ELSE 'medium' END AS confidence,
+    CASE WHEN first_death.run_id IS NOT NULL THEN 0.95 ELSE 0.0 END AS weight,
+    first_death.event_ts AS from_ts,
+    runs.last_ts AS to_ts,
+    coalesce(reason.evidence, []) AS evidence,
+    coalesce(reason.reason, '') AS reason,
+    failed.failed_count AS measured_failed_count
+FROM (
+    SELECT
+        run_id,
+        bool_or(format IN ('vllm_log', 'tgi_log')) AS has_log,
+        max(last_ts) FILTER (WHERE side = 'server') AS last_ts
+    FROM source
+    GROUP BY run_id
+) AS runs
+LEFT JOIN first_death ON runs.run_id = first_death.run_id
+LEFT JOIN reason ON runs.run_id = reason.run_id
+LEFT JOIN failed ON runs.run_id = failed.run_id

@@ -1,0 +1,332 @@
+/*
+title = "The engine holds requests and makes no step"
+belief = "The server answers /health, so it is only slow or the network is."
+cause = "engine-hung"
+severity = "critical"
+needs = []
+missing = ["engine stats lines of the vLLM log (do not run with --disable-log-stats)", "the log up to the moment it was stopped", "VLLM_LOGGING_LEVEL=DEBUG, since stats lines without tokens are written at DEBUG"]
+message = "{form} (running {measured_running_count}, waiting {measured_waiting_count}); {lasting}."
+verdict = "The engine hangs ({form}; running {measured_running_count}, waiting {measured_waiting_count}): take the stacks of its processes (py-spy dump) before the restart; its queue and cache numbers are frozen."
+
+[params]
+min_interval_count = 3
+max_kv_change_ratio = 0.0015
+min_open_s = 30.0
+min_failed_count = 2
+
+[[remedy]]
+kind = "config"
+text = "Let the liveness probe ask for one generated token instead of /health, so that a hung engine is restarted; take the stacks first (py-spy dump of the engine and worker processes)."
+moves = "time to detect"
+next_limit = "the cause of the hang stays"
+
+[[remedy]]
+kind = "config"
+text = "With several GPUs: exclude the link between them (NCCL_P2P_DISABLE=1 for one run, NCCL_DEBUG=INFO); with one: run the same requests with --enforce-eager."
+moves = "hang"
+next_limit = "slower collectives or launches while the test lasts"
+---
+## What people assume
+HTTP answers and the process lives, so requests are only slow.
+## What the data shows
+The engine took requests and then made no step: throughputs are 0.0 while Running is above 0, or the stats lines stop although
+requests are in flight.  V1 writes stats lines without tokens at DEBUG, so that a hang is silence at the usual level.
+## How it is detected
+One of five signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
+same KV-cache usage (a long prefill is without tokens too, but its usage grows).  Gap: between two stats lines that both have
+running requests as many lines are missing, and the line after it counts no prompt (a long prefill ends with its prompt).
+Tail: the same up to the last stamp of the log, or up to a line that the engine died or was stopped.  Untimed tail: after the
+last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.
+As many requests ended or POSTs answered with 2xx as were running rule a silence out, a single answered POST the others.  Three intervals are the least
+that neither one long step nor one lost line explains.
+## What to do
+Take the stacks, then restart.  Do not read queue or cache numbers from the frozen lines.
+## Known limits
+Gauges stay frozen when a client aborts the last request (V1): without request lines that looks like a hang.  Stats lines of
+several API servers are not written at all.  An SGLang log writes only while it decodes: its silence proves nothing.
+*/
+WITH spaced AS (
+    SELECT
+        s.run_id,
+        s.source_id,
+        s.engine_index,
+        s.line_no,
+        s.sample_ts,
+        s.running_count,
+        coalesce(s.waiting_count, 0) AS waiting_count,
+        s.kv_cache_usage_ratio,
+        coalesce(s.prompt_tps, 0) AS prompt_tps,
+        coalesce(s.running_count > 0 AND coalesce(s.prompt_tps, 0) = 0 AND coalesce(s.generation_tps, 0) = 0, FALSE) AS is_stuck,
+        lag(s.line_no) OVER engine AS earlier_line,
+        lead(s.line_no) OVER engine AS later_line,
+        lead(s.sample_ts) OVER engine AS later_ts,
+        lead(s.running_count) OVER engine AS later_running_count,
+        lead(coalesce(s.prompt_tps, 0)) OVER engine AS later_prompt_tps
+    FROM engine_sample AS s
+    INNER JOIN source ON s.source_id = source.source_id AND source.format <> 'sglang_log'
+    WINDOW engine AS (PARTITION BY s.source_id, s.engine_index ORDER BY s.line_no, s.sample_ts)
+),
+
+sample AS (
+    SELECT
+        *,
+        coalesce(
+            median(CASE WHEN later_ts > sample_ts THEN epoch(later_ts - sample_ts) END) OVER (PARTITION BY source_id, engine_index),
+            10.0
+        ) AS interval_s,
+        count(*) FILTER (WHERE NOT is_stuck) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch
+    FROM spaced
+),
+
+-- What stands in each source besides stats lines: work that ended, and lines that end a silence.
+sign AS (
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        NULL::TIMESTAMP AS sign_ts,
+        CASE
+            WHEN method = 'POST' AND status BETWEEN 200 AND 299 THEN 'answered'
+            WHEN method = 'POST' AND status >= 500 THEN 'refused'
+        END AS kind
+    FROM access_line
+    UNION ALL
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        event_ts AS sign_ts,
+        'ended' AS kind
+    FROM request_event
+    WHERE event IN ('finished', 'aborted', 'failed', 'first_token')
+    UNION ALL
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        event_ts AS sign_ts,
+        CASE WHEN kind = 'stall' THEN 'stall' ELSE 'over' END AS kind
+    FROM log_event
+    WHERE kind IN ('dead', 'stop', 'start', 'stall')
+),
+
+zeros AS (
+    SELECT
+        run_id,
+        source_id,
+        'stats lines with requests and without a token' AS form,
+        min(earlier_line) AS after_line,
+        min(line_no) AS first_line,
+        max(line_no) AS until_line,
+        min(sample_ts) AS from_ts,
+        max(sample_ts) AS to_ts,
+        coalesce(epoch(max(sample_ts) - min(sample_ts)), 0) + any_value(interval_s) AS silence_s,
+        count(*) AS interval_count,
+        max(running_count) AS running_count,
+        max(waiting_count) AS waiting_count,
+        CASE WHEN count(*) >= 2 * $min_interval_count THEN 'high' ELSE 'medium' END AS confidence,
+        1 AS answers_needed,
+        0 AS failed_needed
+    FROM sample
+    WHERE is_stuck
+    GROUP BY run_id, source_id, engine_index, stretch
+    HAVING
+        count(*) >= $min_interval_count
+        AND coalesce(max(kv_cache_usage_ratio) - min(kv_cache_usage_ratio), 0) <= $max_kv_change_ratio
+        AND coalesce(arg_max(later_prompt_tps, line_no), 0) = 0
+),
+
+gap AS (
+    SELECT
+        run_id,
+        source_id,
+        'stats lines stop while requests run, and go on with the same requests' AS form,
+        line_no AS first_line,
+        later_line - 1 AS until_line,
+        sample_ts AS from_ts,
+        later_ts AS to_ts,
+        epoch(later_ts - sample_ts) AS silence_s,
+        round(epoch(later_ts - sample_ts) / interval_s) AS interval_count,
+        running_count,
+        waiting_count,
+        'high' AS confidence,
+        running_count AS answers_needed,
+        0 AS failed_needed
+    FROM sample
+    WHERE
+        running_count > 0 AND later_running_count > 0 AND later_prompt_tps = 0
+        AND epoch(later_ts - sample_ts) >= ($min_interval_count + 1) * interval_s
+),
+
+-- The last stats line of each engine, if requests were running, and where the log goes on to.
+final AS (
+    SELECT
+        sample.run_id,
+        sample.source_id,
+        sample.line_no,
+        sample.sample_ts,
+        sample.interval_s,
+        sample.running_count,
+        sample.waiting_count,
+        source.line_count,
+        count(*) FILTER (WHERE sign.kind = 'over') > 0 AS is_over,
+        coalesce(min(sign.sign_ts) FILTER (WHERE sign.kind = 'over'), any_value(source.last_ts)) AS over_ts
+    FROM sample
+    INNER JOIN source ON sample.source_id = source.source_id
+    LEFT JOIN sign ON sample.source_id = sign.source_id AND sample.line_no < sign.line_no
+    WHERE sample.later_line IS NULL AND sample.running_count > 0
+    GROUP BY ALL
+),
+
+tail AS (
+    SELECT
+        run_id,
+        source_id,
+        'stats lines stop while requests run, and do not come back' AS form,
+        line_no AS first_line,
+        line_count AS until_line,
+        sample_ts AS from_ts,
+        over_ts AS to_ts,
+        epoch(over_ts - sample_ts) AS silence_s,
+        round(epoch(over_ts - sample_ts) / interval_s) AS interval_count,
+        running_count,
+        waiting_count,
+        CASE WHEN epoch(over_ts - sample_ts) >= 4 * $min_interval_count * interval_s THEN 'high' ELSE 'medium' END AS confidence,
+        running_count AS answers_needed,
+        0 AS failed_needed
+    FROM final
+    WHERE epoch(over_ts - sample_ts) >= ($min_interval_count + 1) * interval_s
+),
+
+untimed AS (
+    SELECT
+        run_id,
+        source_id,
+        'after the last stats line only failed requests' AS form,
+        line_no AS first_line,
+        line_count AS until_line,
+        sample_ts AS from_ts,
+        running_count,
+        waiting_count,
+        'medium' AS confidence,
+        1 AS answers_needed,
+        $min_failed_count AS failed_needed
+    FROM final
+    WHERE NOT is_over
+),
+
+unseen AS (
+    SELECT
+        opened.run_id,
+        opened.source_id,
+        'a request was taken, and neither a token nor a stats line followed' AS form,
+        min(opened.line_no) AS first_line,
+        any_value(source.line_count) AS until_line,
+        min(opened.event_ts) AS from_ts,
+        any_value(source.last_ts) AS to_ts,
+        epoch(any_value(source.last_ts) - min(opened.event_ts)) AS silence_s,
+        count(DISTINCT opened.request_id) AS running_count,
+        'low' AS confidence,
+        1 AS answers_needed,
+        0 AS failed_needed
+    FROM request_event AS opened
+    INNER JOIN source ON opened.source_id = source.source_id AND source.format = 'vllm_log'
+    WHERE
+        opened.event = 'received'
+        AND opened.source_id NOT IN (SELECT source_id FROM engine_sample)
+        AND opened.source_id NOT IN (SELECT source_id FROM sign WHERE kind IN ('answered', 'ended'))
+        AND opened.source_id NOT IN (SELECT source_id FROM log_event WHERE kind IN ('dead', 'stop'))
+        -- Without stats lines by choice, or with several API servers, their absence says nothing.
+        AND opened.run_id NOT IN (
+            SELECT run_id
+            FROM run_setting
+            WHERE key IN ('disable_log_stats', 'api_server_count') AND value NOT IN ('False', '1')
+        )
+    GROUP BY opened.run_id, opened.source_id
+    HAVING epoch(any_value(source.last_ts) - min(opened.event_ts)) >= $min_open_s
+),
+
+candidate AS (
+    SELECT * FROM zeros
+    UNION ALL BY NAME
+    SELECT * FROM gap
+    UNION ALL BY NAME
+    SELECT * FROM tail
+    UNION ALL BY NAME
+    SELECT * FROM untimed
+    UNION ALL BY NAME
+    SELECT * FROM unseen
+),
+
+judged AS (
+    SELECT
+        candidate.run_id,
+        candidate.source_id,
+        candidate.form,
+        candidate.first_line,
+        candidate.until_line,
+        candidate.from_ts,
+        candidate.to_ts,
+        candidate.silence_s,
+        candidate.interval_count,
+        candidate.running_count,
+        candidate.waiting_count,
+        candidate.confidence,
+        candidate.answers_needed,
+        candidate.failed_needed,
+        count(*) FILTER (WHERE sign.kind = 'stall') AS stall_count,
+        coalesce(list({'source_id': sign.source_id, 'line_no': sign.line_no} ORDER BY sign.line_no) FILTER (WHERE sign.kind IN ('stall', 'refused')), [])[:3] AS sign_lines
+    FROM candidate
+    LEFT JOIN sign
+        ON
+            candidate.source_id = sign.source_id
+            AND sign.line_no > coalesce(candidate.after_line, candidate.first_line) AND candidate.until_line >= sign.line_no
+    GROUP BY ALL
+    HAVING
+        count(*) FILTER (WHERE sign.kind = 'answered' AND sign.line_no > candidate.first_line) < candidate.answers_needed
+        AND count(*) FILTER (WHERE sign.kind = 'ended') < candidate.running_count
+        AND count(*) FILTER (WHERE sign.kind = 'refused') >= candidate.failed_needed
+),
+
+worst AS (
+    SELECT *
+    FROM judged
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY silence_s DESC NULLS LAST, first_line ASC) = 1
+),
+
+able AS (
+    SELECT run_id
+    FROM sample
+    GROUP BY run_id
+    HAVING count(*) > $min_interval_count
+)
+
+SELECT
+    runs.run_id,
+    '' AS subject,
+    CASE WHEN worst.run_id IS NOT NULL THEN 'fired' WHEN able.run_id IS NOT NULL THEN 'clear' ELSE 'not_evaluated' END AS outcome,
+    CASE WHEN worst.stall_count > 0 THEN 'high' ELSE coalesce(worst.confidence, 'medium') END AS confidence,
+    CASE WHEN worst.run_id IS NOT NULL THEN 0.98 ELSE 0.0 END AS weight,
+    worst.from_ts,
+    worst.to_ts,
+    CASE
+        WHEN worst.run_id IS NULL THEN []
+        ELSE list_concat(
+                [{'source_id': worst.source_id, 'line_no': worst.first_line}],
+                worst.sign_lines,
+                [{'source_id': worst.source_id, 'line_no': worst.until_line}]
+            )
+    END AS evidence,
+    coalesce(worst.form, '') AS form,
+    CASE
+        WHEN worst.silence_s IS NULL THEN 'the lines after it have no stamps'
+        ELSE 'no token for ' || round(worst.silence_s)::INTEGER || ' s'
+    END AS lasting,
+    worst.silence_s AS measured_silence_s,
+    worst.interval_count AS measured_interval_count,
+    worst.running_count AS measured_running_count,
+    worst.waiting_count AS measured_waiting_count,
+    $min_interval_count AS threshold_interval_count
+FROM (SELECT DISTINCT run_id FROM source) AS runs
+LEFT JOIN worst ON runs.run_id = worst.run_id
+LEFT JOIN able ON runs.run_id = able.run_id

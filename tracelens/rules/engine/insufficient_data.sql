@@ -1,0 +1,91 @@
+/*
+title = "A few stats lines of a server that keeps up: not enough for a verdict"
+belief = "One number in the log (a hit rate, a usage) proves what is wrong."
+cause = "insufficient-data"
+severity = "info"
+needs = []
+missing = ["times of single requests: --otlp-traces-endpoint, --enable-per-request-metrics (0.32 and later), or a client file with a stamp per chunk", "a longer log (30 stats lines or more)"]
+message = "{form}."
+verdict = "These files do not decide it ({form}): collect times of single requests before anything is changed."
+
+[params]
+max_sample_count = 30
+min_prompt_ratio = 0.5
+---
+## What people assume
+A number that looks low is the fault.
+## What the data shows
+Stats lines say how many run and wait, not how long a request took; a window over the last 1000 requests says nothing of this one.
+## How it is detected
+There is no request, client or GPU row and no warning; fewer than `max_sample_count` stats lines; nothing waits in any of them, prompts are
+computed in at least `min_prompt_ratio` of them, and tokens flow.  Or there is nothing at all that was measured.
+## What to do
+Collect what is named under missing, then ask again.
+## Known limits
+Other rules may still find something in the same lines: then this one is no objection.
+*/
+WITH sampled AS (
+    SELECT
+        run_id,
+        count(*) AS sample_count,
+        max(waiting_count) AS waiting_count,
+        count(*) FILTER (WHERE prompt_tps > 0) / count(*) AS prompt_ratio,
+        max(generation_tps) AS generation_tps,
+        max(kv_cache_usage_ratio) AS kv_ratio,
+        min(sample_ts) AS from_ts,
+        max(sample_ts) AS to_ts,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:2] AS evidence
+    FROM engine_sample
+    GROUP BY run_id
+),
+
+known AS (
+    SELECT run_id FROM request
+    UNION
+    SELECT run_id FROM gpu_sample
+    UNION
+    SELECT run_id FROM engine_step
+    UNION
+    SELECT run_id FROM log_event WHERE kind IN ('error', 'dead', 'stall', 'oom', 'compile', 'preemption', 'notice')
+    UNION
+    SELECT run_id FROM run_setting WHERE key IN ('cpu_quota_cores', 'cgroup_throttled_count')
+),
+
+judged AS (
+    SELECT
+        runs.run_id,
+        sampled.sample_count,
+        known.run_id IS NOT NULL AS is_known,
+        coalesce(
+            sampled.sample_count < $max_sample_count AND sampled.waiting_count = 0 AND sampled.prompt_ratio >= $min_prompt_ratio
+            AND sampled.generation_tps > 0 AND sampled.kv_ratio < 0.9,
+            FALSE
+        ) AS is_thin,
+        sampled.from_ts,
+        sampled.to_ts,
+        coalesce(sampled.evidence, []) AS evidence
+    FROM (SELECT DISTINCT run_id FROM source) AS runs
+    LEFT JOIN sampled ON runs.run_id = sampled.run_id
+    LEFT JOIN known ON runs.run_id = known.run_id
+)
+
+SELECT
+    run_id,
+    '' AS subject,
+    CASE
+        WHEN NOT is_known AND (is_thin OR sample_count IS NULL) THEN 'fired'
+        WHEN is_known OR sample_count >= $max_sample_count THEN 'clear'
+        ELSE 'not_evaluated'
+    END AS outcome,
+    'medium' AS confidence,
+    0.0 AS weight,
+    from_ts,
+    to_ts,
+    evidence,
+    CASE
+        WHEN sample_count IS NULL THEN 'nothing in them was measured'
+        ELSE sample_count || ' stats lines without a waiting request, and no time of any single request'
+    END AS form,
+    sample_count AS measured_sample_count,
+    $max_sample_count AS threshold_sample_count
+FROM judged

@@ -1,0 +1,107 @@
+/*
+title = "The first request after a pause is slow"
+belief = "TTFT jumps around at random, so the prompt cache or the queue is at fault."
+cause = "idle-ramp"
+severity = "info"
+needs = ["client_request"]
+missing = ["a client file with send times, first content and end of each request, with pauses and without", "GPU clocks and power through a pause (nvidia-smi dmon -s pc -o DT)"]
+message = "After a pause of {measured_pause_s} (median) TTFT is {measured_idle_ttft_s}, back to back {measured_busy_ttft_s}; one request at a time, so no queue."
+verdict = "A pause makes the next request slow ({measured_idle_ttft_s} against {measured_busy_ttft_s}): clocks, power or sleeping threads ramp up; keep the server busy with a small request, or pin clocks."
+
+[params]
+min_pause_s = 5.0
+max_busy_pause_s = 1.0
+min_times_ratio = 2.0
+min_difference_s = 0.2
+min_request_count = 3
+
+[[remedy]]
+kind = "config"
+text = "Pin the GPU's clocks (nvidia-smi -lgc) or keep persistence mode on, set the host's CPU governor to performance, and send a tiny request every few seconds."
+moves = "TTFT after a pause"
+next_limit = "prefill time"
+---
+## What people assume
+Slow answers are a queue or a cold cache.
+## What the data shows
+One request at a time: those that follow a pause are slow, those that follow at once are not.
+## How it is detected
+Requests of one client that do not overlap.  At least `min_request_count` begin `min_pause_s` or more after the end of the one before, and as many
+within `max_busy_pause_s`; the first of each series is left out, since it pays for loading and compilation.  The median TTFT after a pause is at
+least `min_times_ratio` times and `min_difference_s` above the other.  GPUs fall to idle clocks within seconds: hence five.
+## What to do
+Keep it warm, if it matters.
+## Known limits
+What ramps up (GPU clock, power state, host threads) needs telemetry.  Prompts that differ between both groups blur the comparison.
+*/
+WITH placed AS (
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        coalesce(epoch(client_sent_ts), client_sent_s) AS sent_s,
+        client_sent_ts,
+        client_ttft_s,
+        client_e2e_s
+    FROM client_request
+    WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND coalesce(epoch(client_sent_ts), client_sent_s) IS NOT NULL
+),
+
+serial AS (
+    -- A new series begins where the clock of the file begins again.
+    SELECT
+        *,
+        count(*) FILTER (WHERE goes_back) OVER (PARTITION BY source_id ORDER BY line_no) AS series
+    FROM (
+        SELECT
+            *,
+            coalesce(sent_s < lag(sent_s) OVER (PARTITION BY source_id ORDER BY line_no), FALSE) AS goes_back
+        FROM placed
+    )
+),
+
+-- Where lines stand in the order of their ends, the order of sending tells one series from overlapping requests.
+followed AS (
+    SELECT
+        *,
+        sent_s - max(sent_s + client_e2e_s) OVER (
+            PARTITION BY source_id, series ORDER BY sent_s, line_no ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS pause_s
+    FROM serial
+),
+
+grouped AS (
+    SELECT
+        run_id,
+        count(*) FILTER (WHERE pause_s >= $min_pause_s) AS idle_count,
+        count(*) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_count,
+        median(pause_s) FILTER (WHERE pause_s >= $min_pause_s) AS pause_s,
+        median(client_ttft_s) FILTER (WHERE pause_s >= $min_pause_s) AS idle_ttft_s,
+        median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
+        min(client_sent_ts) AS from_ts,
+        max(client_sent_ts) AS to_ts,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY client_ttft_s DESC) FILTER (WHERE pause_s >= $min_pause_s)[:5] AS evidence
+    FROM followed
+    GROUP BY run_id
+)
+
+SELECT
+    run_id,
+    '' AS subject,
+    CASE
+        WHEN least(idle_count, busy_count) < $min_request_count THEN 'not_evaluated'
+        WHEN idle_ttft_s >= $min_times_ratio * busy_ttft_s AND idle_ttft_s - busy_ttft_s >= $min_difference_s THEN 'fired'
+        ELSE 'clear'
+    END AS outcome,
+    CASE WHEN least(idle_count, busy_count) >= 15 THEN 'high' WHEN least(idle_count, busy_count) >= 5 THEN 'medium' ELSE 'low' END AS confidence,
+    coalesce(greatest(1 - busy_ttft_s / nullif(idle_ttft_s, 0), 0), 0) AS weight,
+    from_ts,
+    to_ts,
+    coalesce(evidence, []) AS evidence,
+    pause_s AS measured_pause_s,
+    idle_ttft_s AS measured_idle_ttft_s,
+    busy_ttft_s AS measured_busy_ttft_s,
+    idle_count AS measured_idle_count,
+    busy_count AS measured_busy_count,
+    $min_times_ratio AS threshold_times_ratio
+FROM grouped

@@ -1,0 +1,147 @@
+/*
+title = "Requests pile up on some data-parallel ranks while others are nearly idle"
+belief = "The server is full: all ranks share the load, so add replicas."
+cause = "dp-rank-imbalance"
+severity = "critical"
+needs = ["engine_sample"]
+missing = ["stats lines of each engine (one line per rank; with several API servers use --api-server-count 1 for the stats), at least 3 rounds"]
+message = "Engine(s) {heavy_text} held {measured_heavy_requests_count} requests each on average (running and waiting), the median of the others {measured_median_requests_count}, in {measured_rounds_count} rounds of stats lines from {measured_engine_count} engines."
+verdict = "Engine(s) {heavy_text} hold {measured_excess_ratio} of all requests beyond a fair share while others have room: change how requests are spread over the ranks (balance by running and waiting, drop sticky routing), more replicas would not help."
+
+[params]
+min_times_ratio = 2.0
+min_spread_count = 3.0
+min_rounds_ratio = 0.66
+min_rounds_count = 3
+
+[[remedy]]
+kind = "config"
+text = "Balance by queue length: the internal load balancer of vLLM (one API server in front of all ranks), or least-requests instead of round robin or session affinity at the outer one."
+moves = "queue on the loaded ranks"
+next_limit = "prefix-cache hits, which affinity was meant to raise"
+
+[[remedy]]
+kind = "architecture"
+text = "Keep affinity for prefix hits, with a ceiling: send a request elsewhere when its rank waits and another has room."
+moves = "queue, tail of TTFT"
+next_limit = "evenly full ranks"
+---
+## What people assume
+Data parallelism spreads requests evenly.
+
+## What the data shows
+Each rank has its own scheduler, seats and KV cache. A request that is sent to a full rank waits, however empty the others
+are.
+
+## How it is detected
+The requests in each engine (running + waiting) are compared with the median of the other engines of the same log. Heavy is
+an engine that has `min_times_ratio` times that median and exceeds it by `min_spread_count` standard deviations of a
+Poisson count, widened for how many engines are compared (sqrt(2 ln n)), in `min_rounds_ratio` of the rounds and on
+average, over at least `min_rounds_count` rounds.
+
+## What to do
+Look at the balancer in front of the ranks before adding any.
+
+## Known limits
+A rank with longer requests is heavy with an equal count of them: not seen here. Separate servers in separate files are no
+ranks of one another.
+*/
+WITH sample AS (
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        sample_ts,
+        engine_index,
+        running_count + waiting_count AS request_count,
+        row_number() OVER (PARTITION BY run_id, source_id, engine_index ORDER BY line_no, sample_ts) AS round_index
+    FROM engine_sample
+    WHERE engine_index IS NOT NULL AND coalesce(engine_count, 1) = 1 AND running_count IS NOT NULL AND waiting_count IS NOT NULL
+),
+
+compared AS (
+    SELECT
+        one.run_id,
+        one.source_id,
+        one.line_no,
+        one.sample_ts,
+        one.engine_index,
+        one.round_index,
+        one.request_count,
+        median(other.request_count) AS median_count,
+        count(*) AS other_count
+    FROM sample AS one
+    INNER JOIN sample AS other
+        ON
+            one.run_id = other.run_id
+            AND one.source_id = other.source_id
+            AND one.round_index = other.round_index
+            AND one.engine_index <> other.engine_index
+    GROUP BY ALL
+),
+
+marked AS (
+    SELECT
+        *,
+        request_count >= $min_times_ratio * median_count
+        AND request_count
+        >= median_count + $min_spread_count * sqrt(greatest(median_count, 1)) * sqrt(2 * ln(other_count + 1)) AS is_heavy
+    FROM compared
+),
+
+engine AS (
+    SELECT
+        run_id,
+        source_id,
+        engine_index,
+        count(*) AS round_count,
+        count(*) FILTER (WHERE is_heavy) AS heavy_count,
+        avg(request_count) AS mean_count,
+        avg(median_count) AS median_count,
+        max(other_count) + 1 AS engine_count,
+        min(sample_ts) AS from_ts,
+        max(sample_ts) AS to_ts,
+        count(*) FILTER (WHERE is_heavy) >= greatest($min_rounds_count, $min_rounds_ratio * count(*)) AS is_heavy,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE is_heavy)[:2] AS evidence
+    FROM marked
+    GROUP BY run_id, source_id, engine_index
+),
+
+counted AS (
+    SELECT
+        run_id,
+        max(engine_count) AS engine_count,
+        max(round_count) AS round_count,
+        count(*) FILTER (WHERE is_heavy) AS heavy_engine_count,
+        string_agg(engine_index::VARCHAR, ', ' ORDER BY engine_index) FILTER (WHERE is_heavy) AS heavy_text,
+        avg(mean_count) FILTER (WHERE is_heavy) AS heavy_mean,
+        avg(median_count) FILTER (WHERE is_heavy) AS median_mean,
+        sum(mean_count - median_count) FILTER (WHERE is_heavy) / nullif(sum(mean_count), 0) AS excess_ratio,
+        min(from_ts) AS from_ts,
+        max(to_ts) AS to_ts,
+        flatten(list(evidence ORDER BY mean_count DESC) FILTER (WHERE is_heavy))[:5] AS evidence
+    FROM engine
+    GROUP BY run_id
+)
+
+SELECT
+    run_id,
+    '' AS subject,
+    CASE
+        WHEN heavy_engine_count > 0 THEN 'fired'
+        WHEN round_count < $min_rounds_count THEN 'not_evaluated'
+        ELSE 'clear'
+    END AS outcome,
+    CASE WHEN round_count >= 10 THEN 'high' WHEN round_count >= 3 THEN 'medium' ELSE 'low' END AS confidence,
+    coalesce(excess_ratio, 0) AS weight,
+    from_ts,
+    to_ts,
+    coalesce(evidence, []) AS evidence,
+    coalesce(heavy_text, '') AS heavy_text,
+    engine_count AS measured_engine_count,
+    round_count AS measured_rounds_count,
+    round(heavy_mean) AS measured_heavy_requests_count,
+    round(median_mean) AS measured_median_requests_count,
+    excess_ratio AS measured_excess_ratio,
+    $min_times_ratio AS threshold_times_ratio
+FROM counted
