@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import rule_pages
 
 from tracelens.cli import cli
 from tracelens.formats import FORMATS, client_keys
@@ -69,8 +70,9 @@ One JSON object per request and line. Keys are compared in snake_case (`ttftMs` 
 COMMANDS_INTRO: Final = """\
 # Commands
 
-stdout is data, stderr everything else. Exit codes: 0 fine; 1 an ingest in which some file was not recognised (the others are
-in); 2 usage or unreadable input; 3 a query failed, or nothing could be ingested; 130 interrupted.
+stdout is data, stderr everything else. Exit codes: 0 fine; 1 a finding at or above `--fail-on`, or an ingest in which some
+file was not recognised (the others are in); 2 usage or unreadable input; 3 a query or a rule failed, or nothing could be
+ingested; 130 interrupted.
 """
 
 
@@ -80,11 +82,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is stale")
     check = parser.parse_args().check
     stale = [path for path, text in pages() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    stale += rule_pages.left_over()
     if check:
         for path in stale:
-            print(f"docs/{path.name} is stale: make docs", file=sys.stderr)
+            print(f"docs/{path.relative_to(DOCS)} is stale: make docs", file=sys.stderr)
         return int(bool(stale))
+    for path in rule_pages.left_over():
+        path.unlink()
     for path, text in pages():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 
@@ -94,6 +100,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     for name, write in PAGES.items():
         note = f"<!-- Made by `make docs` from {SOURCES[name]}; edit there. -->"
         yield DOCS / name, f"{note}\n\n" + "\n".join(write()).rstrip("\n") + "\n"
+    yield from rule_pages.pages()
 
 
 # Markdown

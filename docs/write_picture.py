@@ -18,7 +18,12 @@ COLUMNS = 118
 def _tracelens(*arguments: str) -> str:
     environment = {"COLUMNS": str(COLUMNS), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "tracelens", *arguments], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+        [sys.executable, "-m", "tracelens", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=ROOT,
     )
     return done.stdout
 

@@ -46,6 +46,7 @@ def in_wheel(wheel: Path, folder: str) -> set[str]:
         ("schemas", "*.sql", "tracelens/schemas"),
         ("schemas", "*.json", "tracelens/schemas"),
         ("tracelens/queries", "*.sql", "tracelens/queries"),
+        ("tracelens/rules", "*.sql", "tracelens/rules"),
         ("tracelens/loading", "*.sql", "tracelens/loading"),
         ("sample_logs/incidents/seats_exhausted", "*.*", "tracelens/demo_incident"),
         ("tracelens", "*.py", "tracelens"),

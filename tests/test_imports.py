@@ -31,7 +31,16 @@ def test_the_library_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["ingest", "--help"], ["show", "--help"], ["sql", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["check", "--help"],
+        ["rules", "--help"],
+        ["ingest", "--help"],
+        ["show", "--help"],
+        ["sql", "--help"],
+    ],
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert after_command(*arguments) == []

@@ -192,8 +192,8 @@ def fill(memory: MemoryCase, given: Tables, *, join: bool = False) -> None:
         if not columns:
             raise CaseError(f"there is no table or view {table}")
         memory.freeze(table)
-        for place, row in enumerate(rows, start=1):
-            memory.insert(table, _completed(table, columns, row, place))
+        completed = [_completed(table, columns, row, place) for place, row in enumerate(rows, start=1)]
+        memory.insert(table, *completed)
     if join:
         memory.run_script("join", {"run": RUN})
 

@@ -27,8 +27,8 @@ Ask = tuple[str, str]
 """A setting and where it should go: ``("max_num_seqs", "up")``."""
 
 _VERBS: Final = {
-    "up": "raise increase enlarge",
-    "down": "lower reduce decrease cut shrink",
+    "up": "raise increase enlarge higher larger",
+    "down": "lower reduce decrease cut shrink smaller",
     "on": "enable activate use set add pass start",
     "off": "disable deactivate remove drop omit",
 }

@@ -626,11 +626,14 @@ class MemoryCase:
             self._execute(f'CREATE TABLE "_frozen" AS SELECT * FROM "{view}" LIMIT 0')  # noqa: S608
             self._execute(f'DROP VIEW "{view}"; ALTER TABLE "_frozen" RENAME TO "{view}"')
 
-    def insert(self, table: str, row: Mapping[str, Any]) -> None:
-        """Insert one row; columns that it leaves out are NULL."""
-        names = ", ".join(f'"{name}"' for name in row)
-        places = ", ".join("?" for _ in row)
-        self._execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', list(row.values()))  # noqa: S608
+    def insert(self, table: str, *rows: Mapping[str, Any]) -> None:
+        """Insert rows; columns that one leaves out are NULL."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        if names:
+            columns = ", ".join(map(_quoted, names))
+            places = ", ".join(f"({', '.join('?' for _ in names)})" for _ in rows)
+            values = [row.get(name) for row in rows for name in names]
+            self._execute(f"INSERT INTO {_quoted(table)} ({columns}) VALUES {places}", values)  # noqa: S608
 
     def statement(self, sql: str) -> Statement:
         """What a SELECT refers to; raises `QueryError` where the text is anything but one SELECT."""

@@ -89,7 +89,7 @@ CREATE TABLE client_stream (
     source_id INTEGER NOT NULL,
     line_no BIGINT NOT NULL,
     client_id VARCHAR,
-    chunk_offset_s FLOAT [],
+    chunk_offset_s FLOAT[],
     chunk_kind VARCHAR
 );
 COMMENT ON TABLE client_stream IS 'One row per streamed request: when each of its chunks arrived.';

@@ -1,3 +1,4 @@
+-- sqlfluff:max_line_length:260
 CREATE TABLE server_semantics (
     engine VARCHAR NOT NULL,
     from_version INTEGER NOT NULL,

@@ -22,7 +22,7 @@ sample AS (
         s.kv_cache_usage_ratio,
         s.prompt_tps,
         s.generation_tps,
-        seat.seat_count * coalesce(s.engine_count, 1) AS seat_count,
+        (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
         seat.is_stated AS seat_is_stated
     FROM engine_sample AS s
     LEFT JOIN seat ON s.run_id = seat.run_id

@@ -46,7 +46,19 @@ def test_version_and_the_order_of_the_commands(run) -> None:
     text = run("--help").stdout
     places = [
         text.index(f"\n  {name} ")
-        for name in ("ingest", "slowest", "show", "sources", "sql", "query", "schema", "formats", "demo")
+        for name in (
+            "ingest",
+            "check",
+            "slowest",
+            "show",
+            "sources",
+            "sql",
+            "query",
+            "rules",
+            "schema",
+            "formats",
+            "demo",
+        )
     ]
     assert places == sorted(places)
 

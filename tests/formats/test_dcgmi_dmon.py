@@ -23,7 +23,7 @@ def frame(text: str) -> pl.DataFrame:
 
 
 def claim(text: str) -> Claim:
-    found = FORMAT.sniff(Head(tuple(frame(text)["text"]), complete=True))
+    found = FORMAT.sniff(Head(tuple(text.split("\n")), complete=True))
     assert found is not None
     return found
 

@@ -22,7 +22,7 @@ def frame(text: str) -> pl.DataFrame:
 
 
 def claim(text: str) -> Claim:
-    found = FORMAT.sniff(Head(tuple(frame(text)["text"]), complete=True))
+    found = FORMAT.sniff(Head(tuple(text.split("\n")), complete=True))
     assert found is not None
     return found
 
@@ -95,10 +95,99 @@ def test_every_unit_is_turned_into_the_tables() -> None:
     assert row["error_s"] == 1.0
 
 
-def test_a_heading_that_does_not_fit_gives_no_numbers() -> None:
-    result = parsed(sample("dmon_epoch_wrong_header.csv"))
+WRONG = "# timestamp,gpu_idx,sm_util%,mem_util%,enc%,dec%,fb_mb"
+
+
+def test_rows_under_a_false_heading_are_read_where_a_layout_fits() -> None:
+    assert claim(sample("dmon_epoch_wrong_header.csv")).variant == (
+        "dmon, epoch prefix, heading of 6 names does not fit: um of R535 and later guessed from 10 cells"
+    )
+    found = rows(parsed(sample("dmon_epoch_wrong_header.csv")))
+    assert [row["memory_used_bytes"] for row in found] == [15877 * 1048576] * 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "    0     88     31      0      0      0      0  15877      9",  # one cell less than in any layout
+        "    0    688     31      0      0      0      0  15877      9      0 ",  # 688 % is no utilization
+    ],
+)
+def test_rows_under_a_false_heading_that_fit_no_layout_are_issues(row: str) -> None:
+    result = parsed(f"{WRONG}\n1767312000.104233871,{row}\n1767312001.104233871,{row}\n")
     assert rows(result) == []
     assert result.issues["reason"].to_list() == ["cells differ from heading"] * 2
+
+
+PUC_C = "0, 287, 63, -, 100, 88, 0, 0, 0, 0, 10501, 2640"
+PUC_B = "0 71 47 - 6 1 0 0 7000 1350"
+PUC_A = "0, 11, 22, 41, 12, 0, 0, 5005, 1607"
+
+
+@pytest.mark.parametrize(
+    ("row", "variant", "clock", "power"),
+    [
+        (PUC_C, "dmon, no time, puc of R535 and later guessed from 12 cells", Clock.NONE, 287),
+        (PUC_B, "dmon, no time, puc of R390 to R52x guessed from 10 cells", Clock.NONE, 71),
+        (PUC_A, "dmon, no time, puc of R367 to R384 guessed from 9 cells", Clock.NONE, 11),
+        (f" 10:00:01   {PUC_B}", "dmon -o T, puc of R390 to R52x guessed from 11 cells", Clock.DAYLESS, 71),
+        (f"20260606, 10:00:01, {PUC_C}", "dmon -o DT, puc of R535 and later guessed from 14 cells", Clock.LOCAL, 287),
+        (f"1767312000 {PUC_C}", "dmon, epoch prefix, puc of R535 and later guessed from 12 cells", Clock.UTC, 287),
+    ],
+)  # fmt: skip
+def test_rows_without_a_heading_are_those_of_the_default_groups(
+    row: str, variant: str, clock: Clock, power: int
+) -> None:
+    text = f"{row}\n" * 3
+    own = claim(text)
+    assert (own.variant, own.clock) == (variant, clock)
+    found = rows(parsed(text))
+    assert [each["power_w"] for each in found] == [power] * 3
+    assert all((each["sample_ts"] is None) == (clock is Clock.NONE) for each in found)
+
+
+@pytest.mark.parametrize(
+    "rows_of",
+    [
+        [PUC_C],  # one row tells too little
+        [PUC_C.replace("100, 88", "100, 188")] * 2,  # no percentage
+        [PUC_C.replace("2640", "26")] * 2,  # the clock of no GPU; here both clocks are
+        [f"{PUC_C}, 1"] * 2,  # thirteen cells
+    ],
+)
+def test_what_does_not_fit_the_default_groups_is_not_claimed(rows_of: list[str]) -> None:
+    text = "\n".join(rows_of).replace("10501", "10") + "\n"
+    assert FORMAT.sniff(Head(tuple(text.split("\n")), complete=True)) is None
+
+
+def test_a_row_that_contradicts_the_guess_later_is_an_issue() -> None:
+    own = claim(f"{PUC_C}\n{PUC_C}\n")
+    wrong = PUC_C.replace("100, 88", "100, 188")
+    result = FORMAT.parse(Chunk(frame(f"{PUC_C}\n{wrong}\n"), own))
+    assert result.issues.select("line_no", "reason").rows() == [
+        (2, "value out of range in the guessed layout")
+    ]
+
+
+def test_the_period_is_known_where_the_command_is_in_the_file() -> None:
+    assert claim(sample("dmon_period_in_command.log")).variant == "dmon, no time, -d 5, pu"
+
+
+def test_mig_instances_are_kept_apart_from_their_device() -> None:
+    found = rows(parsed(sample("dmon_gpm_mig_rows.log")))
+    assert [row["gpu_index"] for row in found] == [0, None, None, 0, None, None]
+    assert [row["dram_active_ratio"] for row in found[:3]] == [None, 0.72, 0.0]
+    assert json.loads(str(found[1]["other"])) == {"mig": 1, "entity": "GPU 0 mig 1"}
+    side_by_side = rows(parsed(sample("dmon_gpm_mig_columns.log")))[0]
+    assert json.loads(str(side_by_side["other"])) == {"gract#1": 97, "dram#1": 72, "gract#2": 3, "dram#2": 0}
+    assert "dram_active_ratio" not in side_by_side
+    assert side_by_side["power_w"] == 512.0
+
+
+def test_a_heading_behind_a_cut_row_holds_from_there_on() -> None:
+    result = parsed(sample("dmon_T_appended_runs.log"))
+    assert [row["power_w"] for row in rows(result)] == [402.0, 410.0, 96.0, 188.0, 301.0, 305.0]
+    assert result.issues.select("line_no", "reason").rows() == [(5, "row cut, a heading behind it")]
 
 
 HEADING = "#Time         gpu     sm    mem \n#HH:MM:SS     Idx      %      % \n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def frame(text: str) -> pl.DataFrame:
 
 
 def claim(text: str) -> Claim:
-    found = FORMAT.sniff(Head(tuple(frame(text)["text"]), complete=True))
+    found = FORMAT.sniff(Head(tuple(text.split("\n")), complete=True))
     assert found is not None
     return found
 
@@ -62,7 +63,8 @@ def test_a_mask_is_kept_as_it_stands() -> None:
 
 def test_units_alone_name_the_cells_of_a_file_without_heading() -> None:
     own = claim(sample("query_noheader_units.csv"))
-    assert (own.clock, own.variant) == (Clock.NONE, "query-gpu without heading, 5 columns guessed from units")
+    assert own.clock is Clock.NONE
+    assert own.variant == "query-gpu without heading, 5 columns guessed from units, no time"
     found = rows(parsed(sample("query_noheader_units.csv")))
     assert [row["gpu_index"] for row in found] == [0, 1, 0, 1]
     assert [row["sm_ratio"] for row in found] == [0.77, 0.43, 0.79, 0.46]
@@ -79,10 +81,126 @@ def test_of_two_sizes_without_heading_the_larger_is_the_total() -> None:
     assert "mem_ratio" not in row
 
 
-def test_rows_without_heading_and_units_are_issues_not_guesses() -> None:
-    result = parsed(sample("query_headerless.csv"))
-    assert rows(result) == []
-    assert result.issues["reason"].to_list() == ["no heading above: columns have no names"] * 2
+def test_bare_numbers_are_named_where_their_values_tell() -> None:
+    own = claim(sample("query_headerless.csv"))
+    told = "timestamp memory.total memory.used utilization.gpu power.draw"
+    assert own.variant == f"query-gpu without heading, {told} guessed from values"
+    assert own.clock is Clock.LOCAL
+    row = rows(parsed(sample("query_headerless.csv")))[0]
+    assert (row["memory_total_bytes"], row["memory_used_bytes"]) == (32607 * 1048576, 27330 * 1048576)
+    assert (row["sm_ratio"], row["power_w"], row["other"]) == (0.97, 399.71, None)
+
+
+def test_bare_numbers_that_could_be_several_things_keep_their_places() -> None:
+    own = claim(sample("query_bare_unsure.csv"))
+    assert own.variant == "query-gpu without heading, timestamp guessed from values, 5 columns without a name"
+    row = rows(parsed(sample("query_bare_unsure.csv")))[0]
+    assert json.loads(str(row["other"])) == {
+        "column_2": 70110, "column_3": 61, "column_4": 40, "column_5": 1980, "column_6": 700.0,
+    }  # fmt: skip
+    assert {"power_w", "sm_ratio", "memory_used_bytes", "temp_c"} & set(row) == set()
+
+
+STAMPS = [f"2026/05/01 10:00:0{at}.100" for at in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (["81559 81559 81559 81559"], []),  # one size alone may be the total or what is in use all the time
+        (["81559 81559 81559 81559", "0 4 70110 70110"], ["memory.total", "memory.used"]),
+        (["81559 81559 81559 81559", "4 4 4 4"], []),  # in use, free, or anything else that is small
+        (["81559 81559 81559 81559", "70110 70110 70110 70111", "11449 11449 11449 30000"], ["memory.total"]),
+        (["0 0 0 0"], []),  # an index, or nothing to do
+        (["0 0 97 98"], ["utilization.gpu"]),
+        (["1 4 4 4"], []),  # a generation of PCIe
+        (["0 1 0 1"], ["index"]),
+        (["61 62 63 64"], []),  # a temperature, or a utilization
+        (["97 61 99 100"], ["utilization.gpu"]),
+        (["97 61 99 100", "96 97 98 99"], []),
+        (["250.10 251.00 250.90 252.00", "700.00 700.00 700.00 700.00"], ["power.draw", "power.limit"]),
+        (["250.10 250.10 250.10 250.10"], []),
+        (["250.10 251.00 250.90 252.00", "250.00 250.00 251.00 251.00"], []),
+        (["1980 1965 1980 1950"], []),
+    ],
+)
+def test_ranges_name_a_bare_column_only_where_nothing_else_can_be_meant(
+    columns: list[str], names: list[str]
+) -> None:
+    text = "".join(
+        f"{', '.join(row)}\n" for row in zip(STAMPS, *(each.split() for each in columns), strict=True)
+    )
+    told = claim(text).variant.split(" guessed")[0].removeprefix("query-gpu without heading, ").split()
+    assert sorted(told) == sorted(["timestamp", *names])
+
+
+def test_epoch_utilization_power_and_memory_is_a_form_of_its_own() -> None:
+    own = claim(sample("query_epoch_bare.csv"))
+    assert own.clock is Clock.UTC
+    assert "utilization.gpu power.draw memory.used memory.total guessed from values" in own.variant
+    row = rows(parsed(sample("query_epoch_bare.csv")))[0]
+    assert (row["sm_ratio"], row["power_w"], row["gpu_index"]) == (0.96, 35.21, 0)
+    assert (row["memory_used_bytes"], row["memory_total_bytes"]) == (20110 * 1048576, 122502 * 1048576)
+    assert row["sample_ts"] == dt.datetime(2026, 1, 1)
+
+
+def test_a_stamp_before_each_line_is_taken_where_it_says_more_than_the_tools_own() -> None:
+    row = rows(parsed(sample("query_container_log.log")))[0]
+    assert row["sample_ts"] == dt.datetime(2026, 5, 1, 10, 34, 56, 801220)
+    assert json.loads(str(row["other"])) == {"timestamp": "2026/05/01 12:34:56.789"}
+    assert claim(sample("query_container_log.log")).variant == "query-gpu, 5 columns, units, zoned prefix"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "clock"),
+    [
+        ("1767225600 ", Clock.UTC),
+        ("[2026-05-01T12:34:56+02:00] ", Clock.UTC),
+        ("Mar 08 11:20:34 ", Clock.YEARLESS),
+        ("07:44:10.018\t", Clock.DAYLESS),
+        ("2026-05-01 12:34:56,100 ", Clock.LOCAL),
+    ],
+)
+def test_any_stamp_before_the_lines_of_a_file_without_one_is_read(prefix: str, clock: Clock) -> None:
+    lines = "index, power.draw [W], utilization.gpu [%]\n0, 97.10 W, 12 %\n1, 99.00 W, 3 %\n".splitlines()
+    for text in (
+        "".join(f"{prefix}{line}\n" for line in lines),
+        "\n".join([lines[0], *(prefix + line for line in lines[1:])]),
+    ):
+        assert claim(text + "\n").clock is clock
+        found = rows(parsed(text + "\n"))
+        assert [row["power_w"] for row in found] == [97.1, 99.0]
+        assert all(row["sample_ts"] is not None for row in found)
+
+
+def test_a_script_may_name_its_own_stamp_in_the_heading() -> None:
+    found = rows(parsed(sample("query_epoch_named.csv")))
+    assert [row["gpu_index"] for row in found] == [0, 1, 0, 1]
+    assert [row["sm_ratio"] for row in found] == [0.45, 0.99, 0.46, 0.98]
+    assert found[0]["sample_ts"] == dt.datetime(2026, 1, 1, 0, 0, 0, 250000)
+    assert found[0]["error_s"] == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("name", ["query_no_index_4gpu.csv", "query_uuid_no_index.csv"])
+def test_gpus_that_have_no_index_are_not_all_the_first(name: str) -> None:
+    assert "GPUs without an index, numbered in their order" in claim(sample(name)).variant
+    assert {row["gpu_index"] for row in rows(parsed(sample(name)))} == {None}
+
+
+def test_a_heading_behind_a_cut_row_holds_from_there_on() -> None:
+    result = parsed(sample("query_appended_cut.csv"))
+    assert [(row["power_w"], row["sm_ratio"]) for row in rows(result)] == [
+        (688.2, 1.0),
+        (120.1, 0.07),
+        (121.44, 0.09),
+    ]
+    assert result.issues.select("line_no", "reason").rows() == [(3, "row cut, a heading behind it")]
+
+
+def test_the_period_is_known_where_the_command_is_in_the_file() -> None:
+    command = "$ nvidia-smi --query-gpu=index,power.draw --format=csv --loop=5\n"
+    own = claim(command + "index, power.draw [W]\n0, 97.10 W\n0, 99.00 W\n")
+    assert own.variant == "query-gpu, 2 columns, units, no time, --loop 5"
 
 
 def test_a_transcript_changes_its_heading_and_keeps_errors_as_events() -> None:

@@ -23,7 +23,7 @@ def frame(text: str) -> pl.DataFrame:
 
 
 def claim(text: str) -> Claim:
-    found = FORMAT.sniff(Head(tuple(frame(text)["text"]), complete=True))
+    found = FORMAT.sniff(Head(tuple(text.split("\n")), complete=True))
     assert found is not None
     return found
 
@@ -42,7 +42,7 @@ def rows(result: Parsed) -> list[dict[str, object]]:
 
 def test_one_snapshot_gives_one_row_per_gpu() -> None:
     first, second = rows(parsed(sample("table_r470.txt")))
-    assert first == {
+    assert {name: cell for name, cell in first.items() if cell is not None} == {
         "line_no": 9,
         "sample_ts": dt.datetime(2021, 11, 3, 17, 20, 5),
         "error_s": 1.0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +11,17 @@ import pytest
 
 from tracelens.cases import fill
 from tracelens.rulebook import Rule, read_rules
-from tracelens.store import CaseWriter, MemoryCase, Store
+from tracelens.store import CaseWriter, Column, MemoryCase, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TOYS = Path(__file__).parent / "data" / "toys"
+
+
+@cache
+def columns_of_a_case() -> dict[str, dict[str, Column]]:
+    return MemoryCase()._columns
 
 
 class Filled(MemoryCase):
@@ -23,15 +30,24 @@ class Filled(MemoryCase):
     def __init__(self, writer: CaseWriter) -> None:
         self._connection = writer._connection
         self._reads = {}
-        self._columns = MemoryCase()._columns
+        self._columns = columns_of_a_case()
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("empty") / "case.duckdb"
+    with CaseWriter(path):
+        pass
+    return path
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Callable[..., Store]]:
+def store(tmp_path: Path, empty: Path) -> Iterator[Callable[..., Store]]:
     opened = []
 
     def make(**given: list[dict[str, Any]]) -> Store:
         path = tmp_path / f"case{len(opened)}.duckdb"
+        shutil.copyfile(empty, path)
         with CaseWriter(path) as writer:
             fill(Filled(writer), given)
         opened.append(Store(path))

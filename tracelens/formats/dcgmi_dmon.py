@@ -70,8 +70,9 @@ def _layout(heading: str) -> _Layout | None:
 
 
 def _heading(line: str) -> str | None:
-    """Find the heading on a line, without a stamp before it; None for any other line."""
-    return next((text for text in (line, split_prefix(line)[1]) if _layout(text)), None)
+    """Find the heading on a line, without a stamp or a row before it that a kill cut; None for any other line."""
+    bare = split_prefix(line)[1]
+    return next((text for text in (line, bare, bare[bare.rfind("#") :]) if _layout(text)), None)
 
 
 def _is_own(rest: str) -> bool:
@@ -155,14 +156,20 @@ def parse(chunk: Chunk) -> Parsed:
     kind = chunk.claim.settings.get("prefix")
     lines = with_heading(split(chunk, kind), chunk.context, _MARKS, _heading)
     rest = pl.col("rest")
-    known = pl.col("is_heading") | rest.str.contains(_UNIT_LINE) | rest.str.contains(_STOPPED, literal=True)
+    glued = pl.col("is_heading") & ~rest.str.contains(r"^\s*#")
+    named = pl.col("is_heading") & ~glued
+    known = named | rest.str.contains(_UNIT_LINE) | rest.str.contains(_STOPPED, literal=True)
     outside = outside_stamp(kind if kind in PREFIXES else None)
-    lines = lines.with_columns(known=known, outside_ts=outside, outside_s=resolution(pl.col("outside")))
-    rows = _all_rows(lines.filter(~pl.col("known") & rest.str.contains(_LABEL)))
+    lines = lines.with_columns(
+        known=known, glued=glued, outside_ts=outside, outside_s=resolution(pl.col("outside"))
+    )
+    rows = _all_rows(lines.filter(~pl.col("known") & ~pl.col("glued") & rest.str.contains(_LABEL)))
     found = rows.select("line_no", "bad", is_row=pl.col("bad").is_null())
     lines = lines.join(found, on="line_no", how="left", maintain_order="left")
     good = pl.col("is_row").fill_null(value=False)
-    lines = sort_out(lines, pl.col("known") | good, pl.coalesce("bad", pl.lit("not a line of dcgmi dmon")))
+    cut = pl.when("glued").then(pl.lit("row cut, a heading behind it"))
+    reason = pl.coalesce("bad", cut, pl.lit("not a line of dcgmi dmon"))
+    lines = sort_out(lines, pl.col("known") | good, reason)
     stamp = pl.when(good | pl.col("is_event")).then("outside_ts")
     error = pl.when(stamp.is_not_null()).then("outside_s")
     lines = lines.with_columns(stamp=stamp, event_ts=stamp.forward_fill(), error_s=error)

@@ -199,7 +199,7 @@ def guess_without_heading(rows: Sequence[str]) -> Guess | None:
 def guess_under(heading: str, rows: Sequence[str]) -> Guess | None:
     """Find the layout of rows that all differ from their heading in number; its names still tell the groups."""
     layout, cells = layout_of(heading), [cells_of(row) for row in rows]
-    if layout is None or not cells or any(len(row) == len(layout.names) for row in cells):
+    if layout is None or len(cells) < _FEWEST_ROWS or any(len(row) == len(layout.names) for row in cells):
         return None
     found = guess_columns(cells, groups_of(layout.names))
     return (

@@ -54,11 +54,12 @@ def _is_cut(layout: Layout) -> pl.Expr:
     """Say whether what is left of a row's last cell may be a part of it: a kill cuts anywhere, and that still looks like a number.
 
     A row that lies right-aligned under its heading down to the last cell, and ends short of it, is cut; one that
-    reaches it is whole.  Of other rows only the last of a file can be cut: it is, unless a blank follows its last cell.
+    reaches it is whole.  Of other rows only the last of a file can be cut: it is, unless a blank follows its last cell
+    (under a heading with commas, which may be a script's own, that proves nothing).
     """
-    is_open = pl.col("is_open") & ~pl.col("rest").str.contains(r"\s$")
     if layout.comma:
-        return is_open
+        return pl.col("is_open")
+    is_open = pl.col("is_open") & ~pl.col("rest").str.contains(r"\s$")
     row = pl.col("rest").str.strip_chars_end()
     at = {place: row.str.slice(place, 1) for place in (layout.index_start, layout.index_end - 1)}
     aligned = (at[layout.index_start] == " ") & (at[layout.index_end - 1] != " ")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from tracelens.formats.base import PLACEHOLDER_YEAR, Chunk, Claim, Clock, Parsed, issues_of
+from tracelens.formats.base import PLACEHOLDER_YEAR, Chunk, Claim, Clock, Head, Parsed, issues_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -140,6 +140,12 @@ def with_heading(
     return found.with_columns(heading=in_force, is_heading=pl.col("own").is_not_null()).drop("own")
 
 
+def whole_lines(head: Head) -> list[str]:
+    """Take the lines of a head that are not blank, without the last where the file stops inside it: guesses need whole cells."""
+    lines = head.lines[:-1] if head.complete else head.lines
+    return [stripped for line in lines if (stripped := line.rstrip("\r")).strip()]
+
+
 def is_error(line: str) -> bool:
     """Say whether a line holds one of the tools' error sentences."""
     return bool(_ERROR_PATTERN.search(line))
@@ -251,7 +257,9 @@ def finish(lines: pl.DataFrame, samples: pl.DataFrame) -> Parsed:
     """
     issues = issues_of(lines.filter(pl.col("reason").is_not_null()), pl.col("reason"))
     stamps = lines.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp")
-    missing = [pl.lit(None, kind).alias(name) for name, kind in _COUNTED_BY.items() if name not in samples.columns]
+    missing = [
+        pl.lit(None, kind).alias(name) for name, kind in _COUNTED_BY.items() if name not in samples.columns
+    ]
     tables = {"gpu_sample": samples.with_columns(missing), "log_event": events(lines.filter("is_event"))}
     return Parsed(tables, issues, lines.height - issues.height, stamps)
 

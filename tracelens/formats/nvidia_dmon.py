@@ -4,6 +4,7 @@ Written from three generations of the tool: R367-R384 (``temp``), R390-R52x (``g
 (``jpg ofa``, ``ccpm``, GPM columns).  The order of the columns follows the letters given to ``-s``, so a cell's
 meaning comes from the heading alone, never from its place.  ``-o T``, ``-o D`` and ``-o DT`` put local wall time
 in whole seconds before the index; a row describes the interval that ends there.  A day without a time is no stamp.
+Rows without a heading, or under one that does not fit them, are read where a layout of the tool does (`dmon_layout`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tracelens.formats.gpu_lines import (
     sort_out,
     split,
     split_prefix,
+    whole_lines,
     with_heading,
     without_prefix,
 )
@@ -114,7 +116,7 @@ def sniff(head: Head) -> Claim | None:
     lines = [stripped for line in head.lines if (stripped := line.rstrip("\r")).strip()]
     kind = _prefix_kind(lines)
     rests = [without_prefix(line, kind) for line in lines]
-    guesses = _guesses(rests)
+    guesses = _guesses([without_prefix(line, kind) for line in whole_lines(head)])
     texts = [rest for rest in rests if layout_of(rest)] or [""] * bool(guesses)
     made = [guesses[text].heading if text in guesses else text for text in texts]
     layouts = [layout for text in made if (layout := layout_of(text))]

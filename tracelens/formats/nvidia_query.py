@@ -1,8 +1,8 @@
 """``nvidia-smi --query-gpu=... --format=csv``: one row per tick and GPU, named by the heading, comma and blank between.
 
 Heading cells are a field's name with its unit in brackets (``power.draw [W]``); ``nounits`` leaves the units out.
-``timestamp`` is local wall time with milliseconds and no zone.  Without a heading only what units make certain is
-read: the meaning of a bare number is not in the file.  Written from captures of drivers 470 to 610.
+``timestamp`` is local wall time with milliseconds and no zone.  Without a heading only what units or values make
+certain is read (`query_guess`): the meaning of a bare number is not in the file.  Written from captures of drivers 470 to 610.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tracelens.formats.gpu_lines import (
     sort_out,
     split,
     split_prefix,
+    whole_lines,
     with_heading,
     without_prefix,
 )
@@ -109,8 +110,11 @@ def _named_claim(lines: list[str], at: int) -> Claim | None:
     cells = (heading_cells(heading_text(lines[at]) or "") or ())[has_name:]
     rests = [without_prefix(line, kind).strip() for line in lines]
     rows = [row for rest in rests if not heading_text(rest) and _fits(row := cells_of(rest), len(cells))]
+    widths = {
+        len(named) - has_name for rest in rests if (named := heading_cells(heading_text(rest) or ""))
+    } | {len(cells)}
     own = (
-        bool(heading_text(rest)) or _fits(cells_of(rest), len(cells)) or is_error(rest) or is_noise(rest)
+        bool(heading_text(rest)) or len(cells_of(rest)) in widths or is_error(rest) or is_noise(rest)
         for rest in rests
     )
     if share(own) <= _MIN_SHARE:
@@ -129,14 +133,16 @@ def _is_bare_row(cells: list[str], kind: str | None) -> bool:
     return marked and len(cells) > 1 and sum(map(_is_plain, cells)) >= len(cells) - 1
 
 
-def _bare_claim(lines: list[str]) -> Claim | None:
+def _bare_claim(lines: list[str], whole: list[str]) -> Claim | None:
     """Claim rows without a heading; where only the stamp before them is known, no fewer than two columns must be told."""
     kind = split_prefix(lines[0])[0]
     cells = [cells_of(without_prefix(line, kind)) for line in lines]
     rows = [row for row in cells if _is_bare_row(row, kind) and len(row) == len(cells[0])]
     if not rows or rows[0] is not cells[0] or len(rows) / len(lines) <= _MIN_SHARE:
         return None
-    names = guess_names(rows, after_epoch=kind == "epoch")
+    evidence = [row for line in whole if len(row := cells_of(without_prefix(line, kind))) == len(rows[0])]
+    evidence = [row for row in evidence if _is_bare_row(row, kind)]
+    names = guess_names(evidence or rows[:1], after_epoch=kind == "epoch")
     told = [name for name in names if not name.startswith("column_")]
     units = [unit_of(cell) for cell in rows[0]]
     if not any(units) and not is_stamp(rows[0][0]) and len(told) < _FEWEST_NAMES:
@@ -160,7 +166,7 @@ def sniff(head: Head) -> Claim | None:
     at = next((at for at, line in enumerate(lines) if heading_text(line)), None)
     if at is not None:
         return _named_claim(lines, at)
-    return _bare_claim(lines) if lines else None
+    return _bare_claim(lines, whole_lines(head)) if lines else None
 
 
 def context(text: str, previous: str | None) -> str | None:

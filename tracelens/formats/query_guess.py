@@ -14,11 +14,11 @@ Bare numbers (``csv,noheader,nounits``), by what all rows of the head have in co
 | memory.total      | of two or more columns of whole numbers above 20000 (no clock of a GPU reaches 20 GHz) the  |
 |                   | largest, if it is constant                                                                |
 | memory.used       | the other one, if there are two                                                           |
-| utilization.gpu   | the one column of whole numbers from 0 to 100 that is somewhere below 5 or above 97        |
+| utilization.gpu   | the one column of whole numbers from 0 to 100, if it varies, is somewhere below 5 or       |
+|                   | above 97 (no temperature of a board at work), and somewhere above 16 (no PCIe link)       |
 
-A percentage of 0 to 4 or 98 to 100 is no temperature of a board at work.  ``epoch, utilization, power, used, total``
-is a form of its own: there the cell before the total is in use even where it is small.  All other columns stay
-in ``other`` as ``column_N``.
+``epoch, utilization, power, used, total`` is a form of its own: there the cell before the total is in use even where
+it is small.  All other columns stay in ``other`` as ``column_N``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
 _DECIMAL: Final = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)
 _ABOVE_CLOCKS: Final = 20_000
 _COLD, _HOT = 5, 97
+_WIDEST_LINK: Final = 16
 _PERCENT: Final = 100
 _FEWEST_ROWS: Final = 2
 _FEWEST_SIZES: Final = 2
@@ -131,9 +132,10 @@ def _only(columns: Sequence[Column], start: int, test: Test) -> int | None:
 
 
 def _is_load(column: Column) -> bool:
-    """Say whether a column is a percentage and no temperature."""
+    """Say whether a column is a percentage that varies, and neither a temperature nor a link's width or generation."""
     numbers = list(map(int, column))
-    return any(number < _COLD or number > _HOT for number in numbers)
+    wide = max(numbers) > _WIDEST_LINK and not _is_constant(column)
+    return wide and (min(numbers) < _COLD or max(numbers) > _HOT)
 
 
 def _is_total(column: Column) -> bool:

@@ -17,8 +17,7 @@ event_row AS (
     QUALIFY row_number() OVER (PARTITION BY logged_id ORDER BY line_no) = 1
 )
 
-SELECT
-    event_row.* REPLACE (coalesce(whole.logged_id, shortened.logged_id, event_row.logged_id) AS request_id)
+SELECT event_row.* REPLACE (coalesce(whole.logged_id, shortened.logged_id, event_row.logged_id) AS request_id)
 FROM event_row
 LEFT JOIN external AS whole ON event_row.logged_id = whole.logged_id
 LEFT JOIN external AS shortened

@@ -50,23 +50,25 @@ Free blocks, or admit less. Adding seats makes more preemptions.
 One prompt larger than what is free waits at a usage below `full_kv_ratio`. Versions differ in whether blocks of finished
 requests that the prefix cache keeps count as used.
 */
-WITH sample AS (
+WITH stated AS (
+    SELECT
+        source_id,
+        line_no,
+        sample_ts,
+        engine_index,
+        max(swapped_count) AS swapped_count
+    FROM engine_sample
+    GROUP BY source_id, line_no, sample_ts, engine_index
+),
+
+sample AS (
     SELECT
         limited.*,
         coalesce(limited.preemption_count, 0) + coalesce(stated.swapped_count, 0) AS evicted_count,
         limited.waiting_count > 0 AND limited.waits_for <> 'stalled' AS has_queue,
         limited.kv_cache_usage_ratio >= $full_kv_ratio AS is_full
     FROM binding_limit AS limited
-    LEFT JOIN (
-        SELECT
-            source_id,
-            line_no,
-            sample_ts,
-            engine_index,
-            max(swapped_count) AS swapped_count
-        FROM engine_sample
-        GROUP BY source_id, line_no, sample_ts, engine_index
-    ) AS stated
+    LEFT JOIN stated
         ON
             limited.source_id = stated.source_id
             AND limited.line_no = stated.line_no
@@ -93,7 +95,7 @@ counted AS (
         max(waiting_count) FILTER (WHERE is_kv) AS waiting_count,
         avg(waiting_count) FILTER (WHERE is_kv) AS waiting_mean,
         avg(running_count) FILTER (WHERE is_kv) AS running_mean,
-        count(DISTINCT (source_id, engine_index)) FILTER (WHERE is_kv) AS engine_count,
+        count(DISTINCT concat(source_id, ':', engine_index)) FILTER (WHERE is_kv) AS engine_count,
         arg_min(running_count, line_no) FILTER (WHERE is_kv) AS first_running_count,
         arg_max(running_count, line_no) FILTER (WHERE is_kv) AS last_running_count,
         arg_min(waiting_count, line_no) FILTER (WHERE is_kv) AS first_waiting_count,
@@ -176,22 +178,25 @@ SELECT
     to_ts,
     coalesce(evidence, []) AS evidence,
     CASE
-        WHEN outcome = 'not_evaluated' AND stalled_count > 0 THEN ['a run in which tokens flow: the engine stood still while requests waited']
+        WHEN
+            outcome = 'not_evaluated' AND stalled_count > 0
+            THEN ['a run in which tokens flow: the engine stood still while requests waited']
         WHEN outcome = 'not_evaluated' THEN ['engine stats lines with KV cache usage (do not run with --disable-log-stats)']
     END AS missing,
     CASE
         WHEN engine_count = 1 AND last_running_count < first_running_count AND last_waiting_count > first_waiting_count
             THEN format(
-                'running fell from {} to {} while waiting grew from {} to {}',
-                first_running_count, last_running_count, first_waiting_count, last_waiting_count
-            )
+                    'running fell from {} to {} while waiting grew from {} to {}',
+                    first_running_count, last_running_count, first_waiting_count, last_waiting_count
+                )
         ELSE format('up to {} requests waited', coalesce(waiting_count, 0))
     END AS trend_text,
     CASE
         WHEN ttft_queue_ratio >= 0.3 THEN format('p99 TTFT is {:.1f} s and {:.0f} % of TTFT is queue: ', p99_s, 100 * ttft_queue_ratio)
         ELSE ''
     END AS lead,
-    CASE WHEN preemption_count > 0 THEN format(' and {} preemptions threw work away', preemption_count::BIGINT) ELSE '' END AS preempted_text,
+    CASE WHEN preemption_count > 0 THEN format(' and {} preemptions threw work away', preemption_count::BIGINT) ELSE '' END
+        AS preempted_text,
     kv_ratio AS measured_kv_ratio,
     $full_kv_ratio AS threshold_kv_ratio,
     kv_samples_ratio AS measured_kv_samples_ratio,

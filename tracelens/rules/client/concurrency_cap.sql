@@ -68,7 +68,8 @@ counted AS (
         min(seat_count) AS seat_count,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE running_count = top_count)[:5] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE running_count = top_count)[:5]
+            AS evidence
     FROM busy
     GROUP BY run_id
 ),
@@ -87,6 +88,15 @@ held AS (
     FROM counted
 ),
 
+way AS (
+    SELECT
+        run_id,
+        request_id,
+        duration_s AS network_in_s
+    FROM request_stage
+    WHERE stage = 'network_in'
+),
+
 served AS (
     SELECT
         request.run_id,
@@ -98,14 +108,7 @@ served AS (
         request.client_source_id,
         request.client_line_no
     FROM request
-    LEFT JOIN (
-        SELECT
-            run_id,
-            request_id,
-            duration_s AS network_in_s
-        FROM request_stage
-        WHERE stage = 'network_in'
-    ) AS way ON request.run_id = way.run_id AND request.request_id = way.request_id
+    LEFT JOIN way ON request.run_id = way.run_id AND request.request_id = way.request_id
     WHERE request.arrival_basis IN ('span', 'request log') AND request.e2e_s > 0
 ),
 
@@ -150,7 +153,9 @@ pooled AS (
         max(in_flight_count) AS top_count,
         median(network_in_s) AS network_in_s,
         sum(network_in_s) / nullif(sum(client_ttft_s) FILTER (WHERE network_in_s IS NOT NULL), 0) AS network_ratio,
-        list({'source_id': client_source_id, 'line_no': client_line_no} ORDER BY network_in_s DESC) FILTER (WHERE network_in_s IS NOT NULL)[:5]
+        list({'source_id': client_source_id, 'line_no': client_line_no} ORDER BY network_in_s DESC) FILTER (
+            WHERE network_in_s IS NOT NULL
+        )[:5]
             AS evidence
     FROM entered
     GROUP BY run_id
@@ -210,14 +215,17 @@ SELECT
     to_ts,
     CASE WHEN is_pooled THEN pooled_evidence ELSE held_evidence END AS evidence,
     CASE
-        WHEN is_pooled THEN format(
-            'Requests reach the server {:.1f} s after they were sent (p50), and it then always holds {:.0f}: a pool in the client lets one in as another ends.',
-            network_in_s, pool_count::DOUBLE
-        )
-        WHEN is_held THEN format(
-            'Running stands at {} in {:.0f} % of {} busy samples while nothing waits and the KV cache is at most {:.0f} % full.',
-            held_count, 100 * pinned_ratio, busy_count, 100 * coalesce(kv_ratio, 0)
-        )
+        WHEN is_pooled
+            THEN format(
+                    'Requests reach the server {:.1f} s after they were sent (p50), and it then always holds {:.0f}: '
+                    || 'a pool in the client lets one in as another ends.',
+                    network_in_s, pool_count::DOUBLE
+                )
+        WHEN is_held
+            THEN format(
+                    'Running stands at {} in {:.0f} % of {} busy samples while nothing waits and the KV cache is at most {:.0f} % full.',
+                    held_count, 100 * pinned_ratio, busy_count, 100 * coalesce(kv_ratio, 0)
+                )
         ELSE 'No fixed number of requests in flight.'
     END AS how_text,
     CASE WHEN is_pooled THEN pool_count::BIGINT ELSE held_count END AS measured_running_count,

@@ -5,11 +5,11 @@ cause = "client-nonstreaming-ttft"
 severity = "critical"
 needs = ["client_request"]
 missing = ["a client that streams (stream: true) and notes when the first chunk with content came", "TTFT or time to first byte per request, beside the end-to-end time"]
-message = "{measured_request_count} of {measured_claim_count} requests with a TTFT were not streamed: what they call TTFT ({measured_reported_ttft_s} at the median) is {measured_whole_ratio} of their end-to-end time. TTFT on the server: {measured_server_ttft_s}."
+message = "{measured_request_count} of {measured_claim_count} requests with a TTFT were not streamed: what they call TTFT ({measured_reported_ttft_s} at the median) is {measured_whole_ratio} of their end-to-end time.{measured_server}"
 verdict = "The TTFT of {measured_reported_ttft_s} is the time of the whole answer, because the client did not stream; measure again with stream: true before anything on the server is changed."
 
 [params]
-min_whole_ratio = 0.98
+max_rest_ratio = 0.02
 min_request_ratio = 0.05
 
 [[remedy]]
@@ -30,7 +30,7 @@ That a number called TTFT is the time to the first token.
 Without streaming the first byte leaves the server when the last token is computed: first byte and end are the same moment, and the number grows with the length of the answer, not of the prompt.
 
 ## How it is detected
-Requests that were not streamed, or of which the client does not say it, count where the reported TTFT (or first byte) is at least `min_whole_ratio` of the end-to-end time. 0.98 leaves room for the transfer of the body. The rule fires where they are at least `min_request_ratio` of all requests with a TTFT: 5 % are enough to own the p95.
+Requests that were not streamed, or of which the client does not say it, count where the reported TTFT (or first byte) leaves no more than `max_rest_ratio` of the end-to-end time: 2 % are room for the transfer of the body. The rule fires where they are at least `min_request_ratio` of all requests with a TTFT: 5 % are enough to own the p95.
 
 ## What to do
 Stream, and time the first chunk with content.
@@ -51,7 +51,7 @@ WITH claimed AS (
         AND (c.streamed = FALSE OR c.client_ttft_kind = 'whole_response')
         AND coalesce(c.output_tokens, 2) > 1
         AND (
-            coalesce(c.client_reported_ttft_s, c.client_first_byte_s) >= $min_whole_ratio * c.client_e2e_s
+            coalesce(c.client_reported_ttft_s, c.client_first_byte_s) >= (1 - $max_rest_ratio) * c.client_e2e_s
             OR (c.client_e2e_s IS NULL AND c.client_ttft_kind = 'whole_response')
         ) AS is_whole
     FROM client_request AS c
@@ -99,6 +99,7 @@ SELECT
     reported_s AS measured_reported_ttft_s,
     whole_ratio AS measured_whole_ratio,
     server_ttft_s AS measured_server_ttft_s,
-    $min_whole_ratio AS threshold_whole_ratio
+    coalesce(format(' The server had its first token after {:.2f} s.', server_ttft_s), '') AS measured_server,
+    1 - $max_rest_ratio AS threshold_whole_ratio
 FROM (SELECT DISTINCT run_id FROM client_request) AS run
 LEFT JOIN counted ON run.run_id = counted.run_id

@@ -93,9 +93,9 @@ SELECT
     CASE
         WHEN longest.run_id IS NULL THEN []
         ELSE [
-            {'source_id': longest.source_id, 'line_no': longest.first_line},
-            {'source_id': longest.source_id, 'line_no': longest.last_line}
-        ]
+                {'source_id': longest.source_id, 'line_no': longest.first_line},
+                {'source_id': longest.source_id, 'line_no': longest.last_line}
+            ]
     END AS evidence,
     epoch(longest.to_ts - longest.from_ts) AS measured_held_s,
     longest.running_count AS measured_running_count,

@@ -275,7 +275,12 @@ judged AS (
         candidate.answers_needed,
         candidate.failed_needed,
         count(*) FILTER (WHERE sign.kind = 'stall') AS stall_count,
-        coalesce(list({'source_id': sign.source_id, 'line_no': sign.line_no} ORDER BY sign.line_no) FILTER (WHERE sign.kind IN ('stall', 'refused')), [])[:3] AS sign_lines
+        coalesce(
+            list({'source_id': sign.source_id, 'line_no': sign.line_no} ORDER BY sign.line_no) FILTER (
+                WHERE sign.kind IN ('stall', 'refused')
+            ),
+            []
+        )[:3] AS sign_lines
     FROM candidate
     LEFT JOIN sign
         ON

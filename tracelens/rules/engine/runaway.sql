@@ -124,7 +124,11 @@ long_answer AS (
 
 worst AS (
     SELECT *
-    FROM (SELECT * FROM held UNION ALL BY NAME SELECT * FROM long_answer)
+    FROM (
+        SELECT * FROM held
+        UNION ALL BY NAME
+        SELECT * FROM long_answer
+    )
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY output_tokens DESC, first_line ASC) = 1
 ),
 
@@ -148,9 +152,9 @@ SELECT
     CASE
         WHEN worst.run_id IS NULL THEN []
         ELSE [
-            {'source_id': worst.source_id, 'line_no': worst.first_line},
-            {'source_id': worst.source_id, 'line_no': worst.last_line}
-        ]
+                {'source_id': worst.source_id, 'line_no': worst.first_line},
+                {'source_id': worst.source_id, 'line_no': worst.last_line}
+            ]
     END AS evidence,
     worst.output_tokens AS measured_output_tokens,
     worst.running_count AS measured_running_count,

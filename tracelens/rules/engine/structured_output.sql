@@ -80,7 +80,8 @@ said AS (
 sampled AS (
     SELECT
         run_id,
-        count(*) FILTER (WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < 0.9) AS deferred_samples_count,
+        count(*) FILTER (WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < 0.9)
+            AS deferred_samples_count,
         count(deferred_count) AS told_count,
         max(deferred_count) AS deferred_count,
         list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE deferred_count > 0)[:2] AS evidence
@@ -156,8 +157,20 @@ SELECT
     evidence[:5] AS evidence,
     CASE
         WHEN compiles THEN 'a state machine was compiled for ' || round(compile_s)::INTEGER || ' s before its request reached the engine'
-        WHEN waits THEN 'requests with a grammar waited ' || round(with_queue_s, 1) || ' s (median), those without one ' || round(without_queue_s, 3) || ' s'
-        WHEN defers THEN 'up to ' || deferred_count || ' waiting requests were deferred, not short of capacity, with ' || grammar_line_count || ' lines of the grammar back end'
+        WHEN
+            waits
+            THEN 'requests with a grammar waited '
+                || round(with_queue_s, 1)
+                || ' s (median), those without one '
+                || round(without_queue_s, 3)
+                || ' s'
+        WHEN
+            defers
+            THEN 'up to '
+                || deferred_count
+                || ' waiting requests were deferred, not short of capacity, with '
+                || grammar_line_count
+                || ' lines of the grammar back end'
         WHEN is_deferred THEN 'requests were deferred, and no line says what for'
         ELSE 'nothing was deferred'
     END AS form,

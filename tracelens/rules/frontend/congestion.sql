@@ -175,9 +175,22 @@ SELECT
     to_ts,
     evidence,
     CASE
-        WHEN by_stages THEN 'rendering and tokenizing took ' || round(front_end_s, 2) || ' s (median), ' || round(100 * front_end_ratio)::INTEGER || ' % of all time to first token'
-        WHEN by_counts THEN round(in_flight_count)::INTEGER || ' requests were in flight at the client on average, and at most ' || held_count || ' of them running or waiting in the engine'
-        WHEN has_stages THEN 'rendering and tokenizing took ' || round(100 * coalesce(front_end_ratio, 0))::INTEGER || ' % of all time to first token'
+        WHEN
+            by_stages
+            THEN 'rendering and tokenizing took '
+                || round(front_end_s, 2)
+                || ' s (median), '
+                || round(100 * front_end_ratio)::INTEGER
+                || ' % of all time to first token'
+        WHEN
+            by_counts
+            THEN round(in_flight_count)::INTEGER
+                || ' requests were in flight at the client on average, and at most '
+                || held_count
+                || ' of them running or waiting in the engine'
+        WHEN
+            has_stages
+            THEN 'rendering and tokenizing took ' || round(100 * coalesce(front_end_ratio, 0))::INTEGER || ' % of all time to first token'
         ELSE 'the client had no more requests in flight than the engine shows'
     END AS form,
     front_end_ratio AS measured_front_end_ratio,

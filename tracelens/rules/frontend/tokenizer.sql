@@ -133,7 +133,13 @@ SELECT
     to_ts,
     evidence,
     CASE
-        WHEN by_calls THEN 'a call costs ' || round(1000 * call_s, 1) || ' ms (median); at the measured pace that is ' || round(100 * busy_ratio)::INTEGER || ' % of one core'
+        WHEN
+            by_calls
+            THEN 'a call costs '
+                || round(1000 * call_s, 1)
+                || ' ms (median); at the measured pace that is '
+                || round(100 * busy_ratio)::INTEGER
+                || ' % of one core'
         WHEN by_stages THEN 'tokenizing takes ' || round(front_end_s, 2) || ' s (median) and grows with the prompt'
         ELSE 'tokenizing is a small part of the time'
     END AS form,

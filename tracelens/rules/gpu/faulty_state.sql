@@ -14,16 +14,16 @@ max_stuck_temp_c = 75.0
 min_stuck_count = 3
 
 [[remedy]]
-kind = "hardware"
-text = "Drain the node, reset the GPU, run dcgmi diag -r 3; replace it if uncorrected errors or Xid 48, 63, 64, 74, 79, 94, 95 come back."
-moves = "availability"
-next_limit = "none"
-
-[[remedy]]
 kind = "config"
 text = "Watch Xid and uncorrected ECC errors, and restart the server on another GPU when they rise."
 moves = "time to recover"
 next_limit = "spare capacity"
+
+[[remedy]]
+kind = "hardware"
+text = "Drain the node, reset the GPU, run dcgmi diag -r 3; replace it if uncorrected errors or Xid 48, 63, 64, 74, 79, 94, 95 come back."
+moves = "availability"
+next_limit = "none"
 ---
 ## What people assume
 That a crash or a slow server is software.
@@ -49,8 +49,8 @@ WITH said AS (
         coalesce(nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''), 'A GPU') AS gpu,
         CASE
             WHEN
-                regexp_matches(message, '\bXid\b')
-                AND coalesce(try_cast(regexp_extract(message, 'Xid\D{1,40}?\d*[^,:]*[,:)]+\s*(\d+)', 1) AS INTEGER), try_cast(regexp_extract(message, 'Xid\D{0,20}(\d+)', 1) AS INTEGER), 0)
+                regexp_matches(message, '(?i)\bxid\b')
+                AND coalesce(try_cast(regexp_extract(message, '(?i)\bxid\b(?:\s*\([^)]*\))?\D{0,12}(\d+)', 1) AS INTEGER), 0)
                 NOT IN (13, 31, 43, 45, 68, 69)
                 THEN 'an Xid error'
             WHEN regexp_matches(message, '(?i)uncorrectable ECC|double.bit ECC|ECC uncorrect|uncorrected ECC') THEN 'an uncorrectable ECC error'

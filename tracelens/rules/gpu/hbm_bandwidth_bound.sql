@@ -5,7 +5,7 @@ cause = "hbm-bandwidth-bound"
 severity = "warning"
 needs = ["gpu_load"]
 missing = ["DRAM and tensor activity: dcgmi dmon -e 1002,1003,1004,1005 (SMACT, SMOCC, TENSO, DRAMA), or nvidia-smi dmon --gpm-metrics with dram and mmaact; at least utilization.memory and power with its limit"]
-message = "{subject}: while utilisation is {measured_util_ratio}, memory is active {measured_memory_ratio} of the time ({measured_basis}), tensor cores {measured_tensor_ratio}, power {measured_power_ratio} of the limit, over {measured_sample_count} busy readings."
+message = "{subject}: while utilisation is {measured_util_ratio}, memory is active {measured_memory_ratio} of the time ({measured_basis}){measured_beside}, over {measured_sample_count} busy readings."
 verdict = "Decode is limited by memory bandwidth ({measured_basis} {measured_memory_ratio}): get more tokens out of every sweep over the weights (larger batches, quantised weights or KV) before adding tensor parallelism."
 
 [params]
@@ -100,6 +100,8 @@ SELECT
     util_ratio AS measured_util_ratio,
     memory_ratio AS measured_memory_ratio,
     CASE WHEN has_dram THEN 'DRAM activity' ELSE 'utilization.memory, no share of bandwidth' END AS measured_basis,
+    coalesce(format(', tensor cores {:.0f} %', 100 * tensor_ratio), '')
+    || coalesce(format(', power {:.0f} % of the limit', 100 * power_ratio), '') AS measured_beside,
     tensor_ratio AS measured_tensor_ratio,
     power_ratio AS measured_power_ratio,
     busy_count AS measured_sample_count,

@@ -9,9 +9,9 @@ message = "{subject}: {measured_slow_count} of {measured_interval_count} stats i
 verdict = "{subject} falls into a slow state that no flag shows: {measured_slow_tps} instead of {measured_normal_tps} at {measured_power_ratio} of the usual power with the clock unchanged; look at firmware, power delivery and memory clock of that machine, not at the server."
 
 [params]
-max_power_ratio = 0.75
-max_speed_ratio = 0.85
-min_clock_ratio = 0.95
+min_power_loss_ratio = 0.25
+min_speed_loss_ratio = 0.15
+max_clock_loss_ratio = 0.05
 min_interval_count = 3
 max_distance_s = 20.0
 
@@ -34,7 +34,7 @@ That a slow GPU says so: a lower clock or a throttle reason.
 Clock, utilisation and reasons may stand still while memory or power delivery is limited by firmware. Power falls, and speed falls with it.
 
 ## How it is detected
-For each stats interval with tokens the GPU's power since the line before is averaged. An interval is slow where generation is at most `max_speed_ratio` of the usual (the 80th percentile over intervals with about as many running, within 20 %) and power at most `max_power_ratio` of its own, while the clock holds `min_clock_ratio` and no reason beyond idle or a software power cap is set. At least `min_interval_count` such intervals, and as many normal ones. Prompt work in an interval is excluded: prefill and decode take different power.
+For each stats interval with tokens the GPU's power since the line before is averaged. An interval is slow where generation is `min_speed_loss_ratio` or more below the usual (the 80th percentile over intervals with about as many running, within 20 %) and power `min_power_loss_ratio` or more below its own, while the clock loses no more than `max_clock_loss_ratio` and no reason beyond idle or a software power cap is set. At least `min_interval_count` such intervals, and as many normal ones. Prompt work in an interval is excluded: prefill and decode take different power.
 
 ## What to do
 Compare with a second machine of the same kind.
@@ -111,11 +111,11 @@ usual AS (
 marked AS (
     SELECT
         *,
-        generation_tps <= $max_speed_ratio * usual_tps
-        AND power_w <= $max_power_ratio * usual_w
-        AND coalesce(clock_mhz >= $min_clock_ratio * usual_mhz, TRUE)
+        generation_tps <= (1 - $min_speed_loss_ratio) * usual_tps
+        AND power_w <= (1 - $min_power_loss_ratio) * usual_w
+        AND coalesce(clock_mhz >= (1 - $max_clock_loss_ratio) * usual_mhz, TRUE)
         AND NOT has_reason AS is_slow,
-        generation_tps > $max_speed_ratio * usual_tps AS is_normal
+        generation_tps > (1 - $min_speed_loss_ratio) * usual_tps AS is_normal
     FROM usual
 ),
 
@@ -162,6 +162,6 @@ SELECT
     normal_tps AS measured_normal_tps,
     power_ratio AS measured_power_ratio,
     clock_ratio AS measured_clock_ratio,
-    $max_power_ratio AS threshold_power_ratio
+    1 - $min_power_loss_ratio AS threshold_power_ratio
 FROM (SELECT DISTINCT run_id FROM gpu_load) AS run
 LEFT JOIN worst ON run.run_id = worst.run_id

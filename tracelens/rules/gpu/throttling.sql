@@ -5,13 +5,13 @@ cause = "thermal-power-throttling"
 severity = "critical"
 needs = ["gpu_load"]
 missing = ["SM clock, power with its limit and the reasons: nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,clocks.max.sm,power.draw,power.limit,temperature.gpu,clocks_event_reasons.active --format=csv -l 1", "engine stats lines of the same time, to see whether throughput falls with it"]
-message = "{subject}: in {measured_held_ratio} of the busy readings the SM clock is below {threshold_clock_ratio} of its own high mark ({measured_high_clock_count} MHz, down to {measured_low_clock_count} MHz) while {measured_sign}; hottest reading {measured_temp_count} C."
+message = "{subject}: in {measured_held_ratio} of the busy readings the SM clock is below {threshold_clock_ratio} of its own high mark ({measured_high_clock_count} MHz, down to {measured_low_clock_count} MHz) because of {measured_sign}.{measured_heat}"
 verdict = "The SM clock of {subject} falls from {measured_high_clock_count} to {measured_low_clock_count} MHz because of {measured_sign}: check cooling and the power limit before the software."
 
 [params]
-max_clock_ratio = 0.95
-max_capped_clock_ratio = 0.85
-min_power_ratio = 0.97
+min_clock_loss_ratio = 0.05
+min_capped_clock_loss_ratio = 0.15
+max_power_margin_ratio = 0.03
 min_power_violation_ratio = 0.05
 min_temp_c = 85.0
 min_held_ratio = 0.1
@@ -19,16 +19,16 @@ min_held_count = 3
 min_effect_ratio = 0.05
 
 [[remedy]]
-kind = "hardware"
-text = "Cooling first: airflow, fans, dust, neighbours, inlet temperature; then the power limit (nvidia-smi -pl) if the supply allows it."
-moves = "SM clock, prefill speed"
-next_limit = "the power limit"
-
-[[remedy]]
 kind = "config"
 text = "If the cap is a choice, compare runs at the same cap only; decode that waits for memory hardly suffers from it."
 moves = "what is compared"
 next_limit = "memory bandwidth"
+
+[[remedy]]
+kind = "hardware"
+text = "Cooling first: airflow, fans, dust, neighbours, inlet temperature; then the power limit (nvidia-smi -pl) if the supply allows it."
+moves = "SM clock, prefill speed"
+next_limit = "the power limit"
 ---
 ## What people assume
 That a GPU runs at one speed.
@@ -37,7 +37,7 @@ That a GPU runs at one speed.
 Reasons are often set and do not matter: under full load the power cap is active on most large cards. What matters is a clock below the clock that the same card showed before, for such a reason.
 
 ## How it is detected
-Busy readings in which the clock is at most `max_clock_ratio` of the 95th percentile of this file's busy readings of this GPU, and one sign holds at the same time: a thermal or hardware reason is set, the power or thermal violation counter says so, power is at `min_power_ratio` of its limit, or the card is at `min_temp_c` or more. At least `min_held_count` readings and `min_held_ratio` of the busy ones. A file that is slow from its first line has no high mark: there the clock at the cap must be at most `max_capped_clock_ratio` of the card's stated maximum (cards for workstations never hold it quite). If stats lines of the same time show that generation does not fall by `min_effect_ratio`, it is only information.
+Busy readings in which the clock is `min_clock_loss_ratio` or more below the 95th percentile of this file's busy readings of this GPU, and one sign holds at the same time: a thermal or hardware reason is set, the power or thermal violation counter says so, power is within `max_power_margin_ratio` of its limit, or the card is at `min_temp_c` or more. At least `min_held_count` readings and `min_held_ratio` of the busy ones. A file that is slow from its first line has no high mark: there the clock at the cap must be `min_capped_clock_loss_ratio` or more below the card's stated maximum (cards for workstations never hold it quite). If stats lines of the same time show that generation does not fall by `min_effect_ratio`, it is only information.
 
 ## What to do
 Cool, or raise the limit, and watch the clock.
@@ -62,7 +62,7 @@ WITH reading AS (
         OR coalesce(try_cast(s.clock_reasons AS BIGINT) & 232, 0) > 0
         OR coalesce(s.thermal_violation, FALSE) AS is_thermal,
         coalesce(s.power_violation_ratio >= $min_power_violation_ratio, FALSE)
-        OR coalesce(s.power_w >= $min_power_ratio * coalesce(s.power_limit_w, l.power_limit_w), FALSE) AS is_capped,
+        OR coalesce(s.power_w >= (1 - $max_power_margin_ratio) * coalesce(s.power_limit_w, l.power_limit_w), FALSE) AS is_capped,
         coalesce(s.temp_c >= $min_temp_c, FALSE) AS is_hot
     FROM gpu_sample AS s
     INNER JOIN gpu_load AS l
@@ -77,7 +77,7 @@ marked AS (
         *,
         coalesce(
             (is_thermal OR is_capped OR is_hot)
-            AND (clock_ratio <= $max_clock_ratio OR capped_clock_ratio <= $max_capped_clock_ratio),
+            AND (clock_ratio <= 1 - $min_clock_loss_ratio OR capped_clock_ratio <= 1 - $min_capped_clock_loss_ratio),
             FALSE
         ) AS is_held
     FROM reading
@@ -111,7 +111,7 @@ per_gpu AS (
         count(*) FILTER (WHERE is_held) AS held_count,
         bool_or(is_thermal) FILTER (WHERE is_held) AS is_thermal,
         bool_or(is_capped) FILTER (WHERE is_held) AS is_capped,
-        bool_or(clock_ratio <= $max_clock_ratio) FILTER (WHERE is_held) AS has_own_mark,
+        bool_or(clock_ratio <= 1 - $min_clock_loss_ratio) FILTER (WHERE is_held) AS has_own_mark,
         quantile_cont(sm_clock_mhz, 0.95) AS high_mhz,
         min(sm_clock_mhz) FILTER (WHERE is_held) AS low_mhz,
         max(temp_c) AS temp_c,
@@ -173,13 +173,14 @@ SELECT
     high_mhz AS measured_high_clock_count,
     low_mhz AS measured_low_clock_count,
     temp_c AS measured_temp_count,
+    coalesce(format(' Hottest reading: {:.0f} C.', temp_c), '') AS measured_heat,
     concat_ws(
         ' and ',
         CASE WHEN is_thermal THEN 'a thermal or hardware slowdown' END,
         CASE WHEN is_capped THEN 'the power limit' END,
         CASE WHEN NOT is_thermal AND NOT is_capped THEN 'its temperature' END
     ) AS measured_sign,
-    $max_clock_ratio AS threshold_clock_ratio
+    1 - $min_clock_loss_ratio AS threshold_clock_ratio
 FROM (SELECT DISTINCT run_id FROM gpu_load) AS run
 LEFT JOIN worst ON run.run_id = worst.run_id
 LEFT JOIN spoken ON run.run_id = spoken.run_id

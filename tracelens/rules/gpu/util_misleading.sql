@@ -5,11 +5,11 @@ cause = "gpu-util-misleading"
 severity = "warning"
 needs = ["gpu_load"]
 missing = ["power and its limit per GPU (nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,power.limit --format=csv -l 1), or memory activity (nvidia-smi dmon -s pucvmet -o DT)", "engine stats lines of the same time"]
-message = "{subject}: utilisation {measured_util_ratio} at {measured_power_ratio} of the power limit ({measured_sample_count} busy readings): kernels run, but they wait. {measured_tokens}"
-verdict = "Utilisation of {measured_util_ratio} at {measured_power_ratio} of the power limit is spinning, not work: look for what the ranks wait for (a collective, a peer, the host) instead of adding GPUs."
+message = "{subject}: utilisation {measured_util_ratio} {measured_sign} ({measured_sample_count} busy readings): kernels run, but they wait. {measured_tokens}"
+verdict = "Utilisation of {measured_util_ratio} {measured_sign} is spinning, not work: look for what the ranks wait for (a collective, a peer, the host) instead of adding GPUs."
 
 [params]
-min_util_ratio = 0.9
+max_gap_ratio = 0.1
 max_power_ratio = 0.4
 max_memory_ratio = 0.3
 max_spin_memory_ratio = 0.02
@@ -33,7 +33,7 @@ That utilisation is a share of what the GPU can do.
 It is the share of time in which any kernel ran. A collective that waits for a peer is one kernel that runs all the time, touches no memory and takes little power.
 
 ## How it is detected
-Busy readings with a median utilisation of at least `min_util_ratio` at no more than `max_power_ratio` of the power limit: spinning takes 15 to 40 %, decoding 45 % and more. Not where memory is active for more than `max_memory_ratio`, which is work. Without a power limit: memory touched in no more than `max_spin_memory_ratio` of the time while the engine gives no tokens. While tokens flow it is only information.
+Busy readings with a median utilisation no more than `max_gap_ratio` below 1 at no more than `max_power_ratio` of the power limit: spinning takes 15 to 40 %, decoding 45 % and more. Not where memory is active for more than `max_memory_ratio`, which is work. Without a power limit: memory touched in no more than `max_spin_memory_ratio` of the time while the engine gives no tokens. While tokens flow it is only information.
 
 ## What to do
 Dump the stacks of all ranks.
@@ -54,7 +54,7 @@ judged AS (
     SELECT
         gpu.*,
         flow.flowing_ratio,
-        busy_count > 0 AND busy_util_p50_ratio >= $min_util_ratio AS is_high,
+        busy_count > 0 AND busy_util_p50_ratio >= 1 - $max_gap_ratio AS is_high,
         coalesce(greatest(busy_dram_p50_ratio, busy_mem_p50_ratio) > $max_memory_ratio, FALSE) AS is_at_memory,
         coalesce(busy_power_p50_ratio <= $max_power_ratio, FALSE)
         OR coalesce(
@@ -107,12 +107,16 @@ SELECT
     CASE WHEN flowing_ratio >= 0.5 THEN 'info' ELSE 'warning' END AS severity,
     util_ratio AS measured_util_ratio,
     power_ratio AS measured_power_ratio,
+    CASE
+        WHEN power_ratio IS NULL THEN 'with memory untouched'
+        ELSE format('at {:.0f} % of the power limit', 100 * power_ratio)
+    END AS measured_sign,
     busy_count AS measured_sample_count,
     CASE
         WHEN flowing_ratio IS NULL THEN 'No stats line says whether tokens flow.'
         WHEN flowing_ratio = 0 THEN 'No token flows.'
         ELSE 'Tokens flow.'
     END AS measured_tokens,
-    $min_util_ratio AS threshold_util_ratio,
+    1 - $max_gap_ratio AS threshold_util_ratio,
     $max_power_ratio AS threshold_power_ratio
 FROM counted

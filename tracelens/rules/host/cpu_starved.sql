@@ -42,8 +42,11 @@ WITH told AS (
             max(amount) FILTER (WHERE key = 'cpu_quota_cores'),
             max(amount) FILTER (WHERE key = 'cpu_cfs_quota_us') / nullif(max(amount) FILTER (WHERE key = 'cpu_cfs_period_us'), 0)
         ) AS quota_cores,
-        max(amount) FILTER (WHERE key = 'cgroup_throttled_count') / nullif(max(amount) FILTER (WHERE key = 'cgroup_period_count'), 0) AS throttled_ratio,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE key IN ('host_cpu_count', 'omp_num_threads', 'cpu_quota_cores', 'cgroup_throttled_count')) AS evidence
+        max(amount) FILTER (WHERE key = 'cgroup_throttled_count')
+        / nullif(max(amount) FILTER (WHERE key = 'cgroup_period_count'), 0) AS throttled_ratio,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (
+            WHERE key IN ('host_cpu_count', 'omp_num_threads', 'cpu_quota_cores', 'cgroup_throttled_count')
+        ) AS evidence
     FROM run_setting
     GROUP BY run_id
 ),

@@ -80,7 +80,8 @@ grouped AS (
         median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY client_ttft_s DESC) FILTER (WHERE pause_s >= $min_pause_s)[:5] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY client_ttft_s DESC) FILTER (WHERE pause_s >= $min_pause_s)[:5]
+            AS evidence
     FROM followed
     GROUP BY run_id
 )
@@ -93,7 +94,8 @@ SELECT
         WHEN idle_ttft_s >= $min_times_ratio * busy_ttft_s AND idle_ttft_s - busy_ttft_s >= $min_difference_s THEN 'fired'
         ELSE 'clear'
     END AS outcome,
-    CASE WHEN least(idle_count, busy_count) >= 15 THEN 'high' WHEN least(idle_count, busy_count) >= 5 THEN 'medium' ELSE 'low' END AS confidence,
+    CASE WHEN least(idle_count, busy_count) >= 15 THEN 'high' WHEN least(idle_count, busy_count) >= 5 THEN 'medium' ELSE 'low' END
+        AS confidence,
     coalesce(greatest(1 - busy_ttft_s / nullif(idle_ttft_s, 0), 0), 0) AS weight,
     from_ts,
     to_ts,

@@ -36,7 +36,9 @@ WITH compiled AS (
         min(event_ts) FILTER (WHERE kind = 'compile' AND message LIKE '%during inference%') AS from_ts,
         max(event_ts) FILTER (WHERE kind = 'compile' AND message LIKE '%during inference%') AS to_ts,
         coalesce(
-            list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE kind = 'compile' AND message LIKE '%during inference%'),
+            list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (
+                WHERE kind = 'compile' AND message LIKE '%during inference%'
+            ),
             []
         )[:5] AS evidence
     FROM log_event

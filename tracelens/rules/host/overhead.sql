@@ -77,7 +77,10 @@ judged AS (
         served.running_count,
         served.busy_ratio >= $min_busy_ratio AND served.served_count >= $min_sample_count AND gpu.gpu_count = 1 AS has_work,
         greatest(gpu.sm_active_ratio, gpu.dram_active_ratio, coalesce(gpu.tensor_active_ratio, 0)) AS active_ratio,
-        served.run_id IS NULL AND gpu.sm_active_ratio IS NOT NULL AND gpu.dram_active_ratio IS NOT NULL AND gpu.sm_ratio >= $min_sm_ratio AS has_units
+        served.run_id IS NULL
+        AND gpu.sm_active_ratio IS NOT NULL
+        AND gpu.dram_active_ratio IS NOT NULL
+        AND gpu.sm_ratio >= $min_sm_ratio AS has_units
     FROM gpu
     LEFT JOIN served ON gpu.run_id = served.run_id
 )
@@ -98,8 +101,19 @@ SELECT
     to_ts,
     evidence,
     CASE
-        WHEN has_work THEN running_count::INTEGER || ' requests ran (median), and the GPU ran a kernel only ' || round(100 * sm_ratio)::INTEGER || ' % of the time'
-        WHEN has_units THEN 'kernels ran ' || round(100 * sm_ratio)::INTEGER || ' % of the time, and no unit of the GPU was active more than ' || round(100 * active_ratio, 1) || ' %'
+        WHEN
+            has_work
+            THEN running_count::INTEGER
+                || ' requests ran (median), and the GPU ran a kernel only '
+                || round(100 * sm_ratio)::INTEGER
+                || ' % of the time'
+        WHEN
+            has_units
+            THEN 'kernels ran '
+                || round(100 * sm_ratio)::INTEGER
+                || ' % of the time, and no unit of the GPU was active more than '
+                || round(100 * active_ratio, 1)
+                || ' %'
         ELSE 'nothing shows whether there was work'
     END AS form,
     sm_ratio AS measured_sm_ratio,

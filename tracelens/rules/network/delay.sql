@@ -14,16 +14,16 @@ min_floor_ratio = 0.5
 min_outside_s = 0.05
 
 [[remedy]]
-kind = "architecture"
-text = "Place clients and servers near each other, keep connections open (no TLS set-up per request), and take hops out of the path."
-moves = "client TTFT"
-next_limit = "the server's own TTFT"
-
-[[remedy]]
 kind = "config"
 text = "Time the same request from the server's own host; then add one hop after the other."
 moves = "client TTFT"
 next_limit = "the slowest hop"
+
+[[remedy]]
+kind = "architecture"
+text = "Place clients and servers near each other, keep connections open (no TLS set-up per request), and take hops out of the path."
+moves = "client TTFT"
+next_limit = "the server's own TTFT"
 ---
 ## What people assume
 That a slow first token is computed slowly.

@@ -72,7 +72,8 @@ classed AS (
     SELECT
         known.*,
         known.computed_tokens >= $min_times_ratio * greatest(middle.computed_tokens, 1)
-        AND coalesce(known.prefill_s, known.client_ttft_s) >= greatest($min_long_s, $min_times_ratio * coalesce(middle.prefill_s, 0)) AS is_long
+        AND coalesce(known.prefill_s, known.client_ttft_s)
+        >= greatest($min_long_s, $min_times_ratio * coalesce(middle.prefill_s, 0)) AS is_long
     FROM known
     INNER JOIN middle ON known.run_id = middle.run_id
 ),
@@ -99,7 +100,10 @@ spell AS (
 opened AS (
     SELECT
         *,
-        coalesce(from_ts > max(to_ts) OVER (PARTITION BY run_id, clock ORDER BY from_ts, to_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), TRUE)
+        coalesce(
+            from_ts > max(to_ts) OVER (PARTITION BY run_id, clock ORDER BY from_ts, to_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            TRUE
+        )
             AS is_new
     FROM spell
 ),
@@ -148,12 +152,12 @@ blocked AS (
         any_value(short.arrived_ts) AS arrived_ts,
         coalesce(
             sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts)))
-                FILTER (WHERE busy.run_id IS NOT NULL),
+            FILTER (WHERE busy.run_id IS NOT NULL),
             0
         ) AS blocked_s
     FROM short
     LEFT JOIN busy
-        ON short.run_id = busy.run_id AND busy.clock = 'server' AND busy.from_ts < short.token_ts AND busy.to_ts > short.arrived_ts
+        ON short.run_id = busy.run_id AND busy.clock = 'server' AND short.token_ts > busy.from_ts AND short.arrived_ts < busy.to_ts
     WHERE short.arrived_ts IS NOT NULL
     GROUP BY short.run_id, short.request_id
 ),
@@ -296,7 +300,8 @@ SELECT
     from_ts,
     to_ts,
     evidence,
-    CASE WHEN gap_s IS NOT NULL THEN format('; {} running streams paused meanwhile, up to {:.1f} s', stalled_count, gap_s) ELSE '' END AS gap_text,
+    CASE WHEN gap_s IS NOT NULL THEN format('; {} running streams paused meanwhile, up to {:.1f} s', stalled_count, gap_s) ELSE '' END
+        AS gap_text,
     CASE
         WHEN cap_tokens IS NOT NULL
             THEN format('long prefills are already capped at {:.0f} tokens a step: give them a lane of their own', cap_tokens)

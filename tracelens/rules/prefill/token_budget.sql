@@ -149,7 +149,9 @@ SELECT
     CASE
         WHEN is_warned THEN 'The server warns that its step budget may give suboptimal performance.'
         WHEN is_full THEN format('{:.0f} % of the time in steps with prompts is in full ones while requests wait.', 100 * full_ratio)
-        WHEN is_flat THEN format('While requests wait, the prompt rate is flat within {:.0f} % and the budget small.', 100 * (1 - flat_ratio))
+        WHEN
+            is_flat
+            THEN format('While requests wait, the prompt rate is flat within {:.0f} % and the budget small.', 100 * (1 - flat_ratio))
         ELSE 'No sign that the step budget limits prefill.'
     END AS how_text,
     coalesce(format('{:.0f}', budget_tokens), 'an unknown number of') AS budget_text,

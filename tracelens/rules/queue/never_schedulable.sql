@@ -83,7 +83,7 @@ stretched AS (
 longest AS (
     SELECT *
     FROM stretched
-    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY stuck_count DESC, source_id, engine_index, stretch) = 1
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY stuck_count DESC, source_id ASC, engine_index ASC, stretch ASC) = 1
 ),
 
 every_run AS (
@@ -107,7 +107,8 @@ SELECT
     longest.from_ts,
     longest.to_ts,
     coalesce(longest.evidence, []) AS evidence,
-    CASE WHEN every_run.sample_count < $min_samples_count THEN ['more engine stats lines (do not run with --disable-log-stats)'] END AS missing,
+    CASE WHEN every_run.sample_count < $min_samples_count THEN ['more engine stats lines (do not run with --disable-log-stats)'] END
+        AS missing,
     coalesce(format(', {:.0f} s', epoch(longest.to_ts - longest.from_ts)), '') AS span_text,
     longest.waiting_count AS measured_waiting_count,
     coalesce(longest.stuck_count, 0) AS measured_samples_count,

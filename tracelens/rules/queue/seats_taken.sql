@@ -94,7 +94,7 @@ counted AS (
         avg(running_count) FILTER (WHERE is_full) AS running_mean,
         min(sample_ts) FILTER (WHERE is_full) AS from_ts,
         max(sample_ts) FILTER (WHERE is_full) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY waiting_count DESC, line_no) FILTER (WHERE is_full)[:5] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY waiting_count DESC, line_no ASC) FILTER (WHERE is_full)[:5] AS evidence
     FROM sample
     GROUP BY run_id
 ),
@@ -175,7 +175,9 @@ SELECT
     coalesce(evidence, []) AS evidence,
     CASE
         WHEN outcome = 'not_evaluated' AND queue_count > 0 THEN ['max_num_seqs: the start of the server log, or its command line']
-        WHEN outcome = 'not_evaluated' AND stalled_count > 0 THEN ['a run in which tokens flow: the engine stood still while requests waited']
+        WHEN
+            outcome = 'not_evaluated' AND stalled_count > 0
+            THEN ['a run in which tokens flow: the engine stood still while requests waited']
         WHEN outcome = 'not_evaluated' THEN ['engine stats lines under load (do not run with --disable-log-stats)']
     END AS missing,
     CASE

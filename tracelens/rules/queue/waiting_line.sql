@@ -79,8 +79,8 @@ counted AS (
         count(*) FILTER (WHERE waits_for_limit = 'seats') AS seats_count,
         count(*) FILTER (WHERE waits_for_limit = 'kv') AS kv_count,
         count(*) FILTER (WHERE waits_for_limit = 'prefill') AS prefill_count,
-        count(DISTINCT (source_id, engine_index)) AS engine_count,
-        count(DISTINCT (source_id, engine_index)) FILTER (WHERE has_queue AND waits_for IN ('kv', 'seats')) AS full_engine_count,
+        count(DISTINCT concat(source_id, ':', engine_index)) AS engine_count,
+        count(DISTINCT concat(source_id, ':', engine_index)) FILTER (WHERE has_queue AND waits_for IN ('kv', 'seats')) AS full_engine_count,
         min(sample_ts) FILTER (WHERE has_queue) AS from_ts,
         max(sample_ts) FILTER (WHERE has_queue) AS to_ts,
         list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE has_queue)[:5] AS evidence
@@ -106,6 +106,14 @@ silent AS (
     WINDOW line AS (PARTITION BY sample.run_id, sample.source_id, sample.engine_index ORDER BY sample.line_no)
 ),
 
+stats AS (
+    SELECT
+        source_id,
+        max(line_no) AS last_line
+    FROM engine_sample
+    GROUP BY source_id
+),
+
 broken AS (
     -- The engine stopped serving in this run: silence under load, errors after the last stats line, or a line that it died.
     SELECT run_id
@@ -118,13 +126,7 @@ broken AS (
     UNION
     SELECT access_line.run_id
     FROM access_line
-    INNER JOIN (
-        SELECT
-            source_id,
-            max(line_no) AS last_line
-        FROM engine_sample
-        GROUP BY source_id
-    ) AS stats ON access_line.source_id = stats.source_id
+    INNER JOIN stats ON access_line.source_id = stats.source_id
     WHERE access_line.status >= 500 AND access_line.line_no > stats.last_line
 ),
 
@@ -208,7 +210,11 @@ SELECT
     END AS first_change,
     concat_ws(
         ' ',
-        CASE WHEN wait_s <= epoch(to_ts - from_ts) THEN format('About {:.1f} s of wait per request (estimate from the rate of requests).', wait_s) END,
+        CASE
+            WHEN
+                wait_s <= epoch(to_ts - from_ts)
+                THEN format('About {:.1f} s of wait per request (estimate from the rate of requests).', wait_s)
+        END,
         CASE WHEN is_measured THEN format('The client''s median TTFT is {:.1f} s.', client_ttft_s) END
     ) AS wait_text,
     round(waiting_mean) AS measured_waiting_count,
