@@ -20,7 +20,7 @@ FIELDS: Final = (
 
 _NAME_CELL: Final = re.compile(r"^([a-z][a-z0-9_.]*)(?: ?\[([^\]]*)\])?$")
 _FIRST_NAME: Final = re.compile(
-    "(?<![a-z_.])(?:"
+    "(?<![_.])(?:"
     + "|".join(map(re.escape, sorted(("timestamp", "count", *QUERY), key=len, reverse=True)))
     + ")"
 )

@@ -72,6 +72,8 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("dead", "AsyncLLM output_handler failed", "V1"),
     EventForm("dead", "Engine background task failed", "V0"),
     EventForm("dead", "Engine iteration timed out", "V0"),
+    EventForm("dead", "Scheduler hit an exception", "SGLang"),
+    EventForm("dead", "Received sigquit from a child process", "SGLang"),
     EventForm("oom", "OutOfMemoryError"),
     EventForm("oom", "CUDA out of memory"),
     EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),

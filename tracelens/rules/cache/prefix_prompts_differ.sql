@@ -48,7 +48,10 @@ WITH setting AS (
         run_id,
         bool_or(key = 'enable_prefix_caching' AND lower(value) = 'false') AS is_off,
         bool_or(key = 'mamba_cache_mode')
-        OR bool_or(key = 'architecture' AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')) AS is_hybrid
+        OR bool_or(
+            key = 'architecture'
+            AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')
+        ) AS is_hybrid
     FROM run_setting
     GROUP BY run_id
 ),
@@ -164,7 +167,8 @@ judged AS (
         coalesce(setting.is_hybrid, FALSE) AS is_hybrid,
         coalesce(m.request_count >= $min_request_count AND m.hit_ratio IS NOT NULL, FALSE) AS is_measured,
         CASE
-            WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count >= 0.5 * m.hash_count THEN 'with beginnings whose hashes differ'
+            WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count >= 0.5 * m.hash_count
+                THEN 'with beginnings whose hashes differ'
             WHEN m.hash_count >= $min_request_count THEN NULL
             WHEN m.system_tokens >= $min_prompt_tokens THEN 'with a long system prompt of their own'
             WHEN m.turn_count >= $min_request_count THEN 'turns of conversations'

@@ -51,8 +51,9 @@ WITH setting AS (
             WHERE key = 'architecture'
             AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')
         ) AS hybrid_architecture,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)
-            FILTER (WHERE key IN ('mamba_cache_mode', 'architecture', 'block_size') AND is_stated)[:2] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (
+            WHERE key IN ('mamba_cache_mode', 'architecture', 'block_size') AND is_stated
+        )[:2] AS evidence
     FROM run_setting
     GROUP BY run_id
 ),
@@ -66,24 +67,42 @@ refusal AS (
         length(message) < 1000
         AND regexp_matches(
             message,
-            '(?i)prefix.cach\w*[^.]{0,80}(not (yet )?support|unsupported|incompatible|skip|bypass)|(not (yet )?support|unsupported|incompatible|skip|bypass)\w*[^.]{0,60}prefix.cach'
+            '(?i)prefix.cach\w*[^.]{0,80}(not (yet )?support|unsupported|incompatible|skip|bypass)'
+            || '|(not (yet )?support|unsupported|incompatible|skip|bypass)\w*[^.]{0,60}prefix.cach'
         )
     GROUP BY run_id
 ),
 
-measured AS (
+asked AS (
     SELECT
         r.run_id,
-        count(*) AS request_count,
-        max(r.cached_input_tokens) AS cached_tokens,
-        quantile_cont(r.input_tokens, 0.5) AS prompt_tokens,
-        count(coalesce(json_extract_string(c.other, '$.system_hash'), json_extract_string(c.other, '$.prefix_hash'))) AS hash_count,
-        count(DISTINCT coalesce(json_extract_string(c.other, '$.system_hash'), json_extract_string(c.other, '$.prefix_hash'))) AS distinct_hash_count,
-        list({'source_id': coalesce(r.client_source_id, r.server_source_id), 'line_no': coalesce(r.client_line_no, r.server_line_no)} ORDER BY r.arrival_ts)[:3] AS evidence
+        r.arrival_ts,
+        r.input_tokens,
+        r.cached_input_tokens,
+        coalesce(r.client_source_id, r.server_source_id) AS source_id,
+        coalesce(r.client_line_no, r.server_line_no) AS line_no,
+        coalesce(
+            json_extract_string(c.other, '$.system_hash'),
+            json_extract_string(c.other, '$.system_sha256'),
+            json_extract_string(c.other, '$.system_prompt_hash'),
+            json_extract_string(c.other, '$.prefix_hash')
+        ) AS beginning_hash
     FROM request AS r
     LEFT JOIN client_request AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
     WHERE r.cached_input_tokens IS NOT NULL
-    GROUP BY r.run_id
+),
+
+measured AS (
+    SELECT
+        run_id,
+        count(*) AS request_count,
+        max(cached_input_tokens) AS cached_tokens,
+        quantile_cont(input_tokens, 0.5) AS prompt_tokens,
+        count(beginning_hash) AS hash_count,
+        count(DISTINCT beginning_hash) AS distinct_hash_count,
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY arrival_ts)[:3] AS evidence
+    FROM asked
+    GROUP BY run_id
 ),
 
 sampled AS (
@@ -158,7 +177,8 @@ judged AS (
             FALSE
         ) AS is_long,
         CASE
-            WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count <= 0.2 * m.hash_count THEN 'the prompts'' beginnings are equal by their hashes'
+            WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count <= 0.2 * m.hash_count
+                THEN 'the prompts'' beginnings are equal by their hashes'
             WHEN setting.mamba_cache_mode IS NOT NULL THEN 'a hybrid model with cache mode ' || setting.mamba_cache_mode
             WHEN setting.hybrid_architecture IS NOT NULL THEN 'a hybrid architecture, ' || setting.hybrid_architecture
             WHEN setting.block_tokens >= $max_block_ratio * coalesce(m.prompt_tokens, l.prompt_tokens)
@@ -184,7 +204,11 @@ SELECT
         WHEN is_zero AND prompt_tokens < $min_prompt_tokens THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
-    CASE WHEN is_measured AND request_count >= 30 THEN 'high' WHEN request_count >= $min_request_count THEN 'medium' ELSE 'low' END AS confidence,
+    CASE
+        WHEN is_measured AND request_count >= 30 THEN 'high'
+        WHEN request_count >= $min_request_count THEN 'medium'
+        ELSE 'low'
+    END AS confidence,
     0.5 AS weight,
     from_ts,
     to_ts,

@@ -151,7 +151,11 @@ SELECT
         WHEN lag_count >= 5 OR tool_count >= 2 THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
-    CASE WHEN is_late AND slow_tool IS NOT NULL THEN 'high' WHEN lag_count >= 30 OR slow_tool IS NOT NULL THEN 'medium' ELSE 'low' END AS confidence,
+    CASE
+        WHEN is_late AND slow_tool IS NOT NULL THEN 'high'
+        WHEN lag_count >= 30 OR slow_tool IS NOT NULL THEN 'medium'
+        ELSE 'low'
+    END AS confidence,
     CASE
         WHEN slow_tool IS NOT NULL THEN 1.0 - fast_s / slow_s
         WHEN is_late THEN lag_s / (lag_s + coalesce(ttft_s, 0))
@@ -163,7 +167,8 @@ SELECT
     running_count AS measured_running_count,
     waiting_ratio AS measured_waiting_ratio,
     CASE
-        WHEN slow_tool IS NOT NULL THEN format('{} reports a TTFT of {:.2f} s where {} reports {:.2f} s', slow_tool, slow_s, fast_tool, fast_s)
+        WHEN slow_tool IS NOT NULL
+            THEN format('{} reports a TTFT of {:.2f} s where {} reports {:.2f} s', slow_tool, slow_s, fast_tool, fast_s)
         WHEN is_late THEN format('requests leave {:.2f} s after they were planned', lag_s)
     END AS measured_sign,
     $min_lag_s AS threshold_lag_s

@@ -55,13 +55,14 @@ compared AS (
         coalesce(s.chunk_offset_s[s.empty_count + 1], r.ttft_s) AS ttft_s,
         CASE
             WHEN s.run_id IS NOT NULL AND s.empty_count > s.keepalive_count AND s.chunk_offset_s[s.empty_count + 1] IS NOT NULL
-                THEN greatest(
-                    0.0,
-                    s.chunk_offset_s[s.empty_count + 1]
-                    - coalesce(c.client_reported_ttft_s, s.chunk_offset_s[s.keepalive_count + 1])
-                )
+                THEN s.chunk_offset_s[s.empty_count + 1]
+                    - least(
+                        s.chunk_offset_s[s.empty_count + 1],
+                        coalesce(c.client_reported_ttft_s, s.chunk_offset_s[s.keepalive_count + 1])
+                    )
             WHEN s.run_id IS NOT NULL THEN 0.0
-            WHEN coalesce(c.client_ttft_kind, '?') <> 'content' AND r.ttft_s >= c.client_reported_ttft_s THEN r.ttft_s - c.client_reported_ttft_s
+            WHEN coalesce(c.client_ttft_kind, '?') <> 'content' AND r.ttft_s >= c.client_reported_ttft_s
+                THEN r.ttft_s - c.client_reported_ttft_s
             WHEN coalesce(c.client_ttft_kind, '?') <> 'content' AND r.ttft_s < c.client_reported_ttft_s THEN 0.0
         END AS gap_s
     FROM client_request AS c

@@ -24,7 +24,7 @@ The API server answers 500, so it is broken, or the clients send something wrong
 The engine's own process or loop ended with an error; whatever the API server does after that fails.
 ## How it is detected
 A line that says so (EngineCore encountered a fatal error, EngineDeadError, AsyncEngineDeadError, Engine background task failed,
-a shard that crashed), without a stop that was ordered in the `max_stop_lines_count` lines before it: a server that is stopped
+a shard or scheduler that crashed), without a stop that was ordered in the `max_stop_lines_count` lines before it: a server that is stopped
 by a signal writes the same traceback.  The reason is the first error in the `max_cause_s` before it.
 ## What to do
 Fix the first error; a restart brings the service back.
@@ -112,7 +112,7 @@ SELECT
 FROM (
     SELECT
         run_id,
-        bool_or(format IN ('vllm_log', 'tgi_log')) AS has_log,
+        bool_or(format IN ('vllm_log', 'tgi_log', 'sglang_log')) AS has_log,
         max(last_ts) FILTER (WHERE side = 'server') AS last_ts
     FROM source
     GROUP BY run_id

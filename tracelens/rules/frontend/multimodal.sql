@@ -13,6 +13,7 @@ min_front_end_ratio = 0.5
 min_front_end_s = 0.2
 min_request_count = 10
 min_in_flight_times_ratio = 2.0
+min_pinned_ratio = 0.8
 
 [[remedy]]
 kind = "config"
@@ -39,7 +40,8 @@ cases half of the client's requests hold media, or the stats lines count a multi
 ## What to do
 Look at the CPU of the API server process first.
 ## Known limits
-Without spans a limit inside the client (connection pool) looks the same: confidence is medium at most.
+Without spans a limit inside the client (connection pool) can look the same: where the engine holds one and the same number in
+`min_pinned_ratio` of the lines or more, that is taken for such a limit, and nothing fires; else confidence is medium at most.
 */
 WITH stage AS (
     SELECT
@@ -100,6 +102,7 @@ moment AS (
         max(line_no) AS line_no,
         sample_ts,
         sum(running_count) + sum(coalesce(waiting_count, 0)) AS held_count,
+        max(sum(running_count) + sum(coalesce(waiting_count, 0))) OVER (PARTITION BY run_id) AS largest_count,
         max(mm_cache_hit_ratio) AS mm_cache_hit_ratio
     FROM engine_sample
     WHERE running_count IS NOT NULL
@@ -111,6 +114,7 @@ held AS (
         run_id,
         count(*) AS sample_count,
         max(held_count) AS held_count,
+        count(*) FILTER (WHERE held_count = largest_count) / count(*) AS pinned_ratio,
         count(mm_cache_hit_ratio) AS image_sample_count,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
@@ -144,7 +148,8 @@ judged AS (
         coalesce(
             flight.sent_count >= $min_request_count AND held.sample_count >= 3 AND coalesce(staged.staged_count, 0) < $min_request_count
             AND flight.in_flight_count >= $min_in_flight_times_ratio * held.held_count
-            AND flight.in_flight_count - held.held_count >= $min_request_count,
+            AND flight.in_flight_count - held.held_count >= $min_request_count
+            AND held.pinned_ratio < $min_pinned_ratio,
             FALSE
         ) AS by_counts,
         [
@@ -163,7 +168,9 @@ SELECT
     '' AS subject,
     CASE
         WHEN (by_stages OR by_counts) AND (sends_images OR serves_images) THEN 'fired'
-        WHEN (has_stages OR has_counts) AND NOT (by_stages OR by_counts) THEN 'clear'
+        WHEN
+            NOT (by_stages OR by_counts) AND (has_stages OR (has_counts AND in_flight_count < $min_in_flight_times_ratio * held_count))
+            THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
     CASE WHEN by_stages AND staged_count >= 30 THEN 'high' ELSE 'medium' END AS confidence,

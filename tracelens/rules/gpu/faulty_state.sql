@@ -49,13 +49,20 @@ WITH said AS (
         coalesce(nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''), 'A GPU') AS gpu,
         CASE
             WHEN
-                regexp_matches(message, '(?i)\bxid\b')
+                regexp_matches(message, '\bX(?:id|ID)\b')
                 AND coalesce(try_cast(regexp_extract(message, '(?i)\bxid\b(?:\s*\([^)]*\))?\D{0,12}(\d+)', 1) AS INTEGER), 0)
                 NOT IN (13, 31, 43, 45, 68, 69)
                 THEN 'an Xid error'
-            WHEN regexp_matches(message, '(?i)uncorrectable ECC|double.bit ECC|ECC uncorrect|uncorrected ECC') THEN 'an uncorrectable ECC error'
-            WHEN regexp_matches(message, '(?i)GPU is lost|fallen off the bus|Unable to determine the device handle') THEN 'a lost GPU'
-            WHEN regexp_matches(message, '(?i)GPU (requires|needs|is in need of)[^.]{0,20}reset|requires (a )?(GPU )?reset|reset required|GPU recovery action') THEN 'a GPU that needs a reset'
+            WHEN regexp_matches(message, '(?i)uncorrectable ECC|double.bit ECC|ECC uncorrect|uncorrected ECC')
+                THEN 'an uncorrectable ECC error'
+            WHEN
+                regexp_matches(message, '(?i)GPU is lost|fallen off the bus|Unable to determine the device handle')
+                THEN 'a lost GPU'
+            WHEN
+                regexp_matches(
+                    message, '(?i)GPU (requires|needs|in need)[^.]{0,20}reset|requires (a )?reset|reset required|GPU recovery action'
+                )
+                THEN 'a GPU that needs a reset'
         END AS sign
     FROM log_event
     WHERE kind IN ('error', 'warning', 'traceback', 'gpu', 'dead', 'notice', 'stall')
@@ -101,7 +108,10 @@ reasoned AS (
 peered AS (
     SELECT
         *,
-        coalesce(clock_max_mhz, CASE WHEN count(*) OVER peers >= 3 THEN quantile_cont(busy_clock_p95_mhz, 0.5) OVER peers END) AS reference_mhz
+        coalesce(
+            clock_max_mhz,
+            CASE WHEN count(*) OVER peers >= 3 THEN quantile_cont(busy_clock_p95_mhz, 0.5) OVER peers END
+        ) AS reference_mhz
     FROM gpu_load
     WINDOW peers AS (PARTITION BY run_id)
 ),

@@ -79,7 +79,7 @@ counted AS (
         sum(busy_count) FILTER (WHERE is_bound) AS busy_count,
         min(first_ts) AS from_ts,
         max(last_ts) AS to_ts,
-        flatten(list(evidence ORDER BY is_bound DESC NULLS LAST, gpu))[:5] AS evidence
+        flatten(list(evidence ORDER BY is_bound DESC NULLS LAST, gpu ASC))[:5] AS evidence
     FROM judged
     GROUP BY run_id
 )

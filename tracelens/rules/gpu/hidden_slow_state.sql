@@ -93,8 +93,8 @@ joined AS (
     FROM spoken AS e
     INNER JOIN reading AS g
         ON
-            e.run_id = g.run_id AND g.sample_ts <= e.sample_ts
-            AND g.sample_ts > greatest(e.from_ts, e.sample_ts - to_microseconds(($max_distance_s * 1e6)::BIGINT))
+            e.run_id = g.run_id AND e.sample_ts >= g.sample_ts
+            AND greatest(e.from_ts, e.sample_ts - to_microseconds(($max_distance_s * 1e6)::BIGINT)) < g.sample_ts
     GROUP BY e.run_id, g.gpu, e.source_id, e.line_no, e.sample_ts
 ),
 
@@ -132,7 +132,7 @@ per_gpu AS (
         avg(clock_mhz / usual_mhz) FILTER (WHERE is_slow) AS clock_ratio,
         min(sample_ts) FILTER (WHERE is_slow) AS from_ts,
         max(sample_ts) FILTER (WHERE is_slow) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_slow DESC, line_no)[:5] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_slow DESC, line_no ASC)[:5] AS evidence
     FROM marked
     GROUP BY run_id, gpu
 ),
@@ -140,7 +140,7 @@ per_gpu AS (
 worst AS (
     SELECT *
     FROM per_gpu
-    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY slow_count DESC, gpu) = 1
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY slow_count DESC, gpu ASC) = 1
 )
 
 SELECT

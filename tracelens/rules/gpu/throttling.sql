@@ -117,7 +117,7 @@ per_gpu AS (
         max(temp_c) AS temp_c,
         min(sample_ts) FILTER (WHERE is_held) AS from_ts,
         max(sample_ts) FILTER (WHERE is_held) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_held DESC, sm_clock_mhz)[:5] AS evidence
+        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_held DESC, sm_clock_mhz ASC)[:5] AS evidence
     FROM marked
     GROUP BY run_id, gpu
 ),
@@ -146,7 +146,7 @@ worst AS (
         bool_or(has_own_mark) FILTER (WHERE is_throttled) AS has_own_mark,
         min(from_ts) FILTER (WHERE is_throttled) AS from_ts,
         max(to_ts) FILTER (WHERE is_throttled) AS to_ts,
-        flatten(list(evidence ORDER BY is_throttled DESC, gpu))[:5] AS evidence
+        flatten(list(evidence ORDER BY is_throttled DESC, gpu ASC))[:5] AS evidence
     FROM counted
     GROUP BY run_id
 )

@@ -56,7 +56,10 @@ link AS (
         run_id,
         list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:2] AS evidence
     FROM log_event
-    WHERE regexp_matches(message, '(?i)lacks GPU P2P|P2P (is )?(disabled|not supported)|NCCL_P2P_DISABLE=1|custom all.?reduce is disabled because')
+    WHERE
+        regexp_matches(
+            message, '(?i)lacks GPU P2P|P2P (is )?(disabled|not supported)|NCCL_P2P_DISABLE=1|custom all.?reduce is disabled because'
+        )
     GROUP BY run_id
 ),
 
@@ -102,7 +105,9 @@ judged AS (
         gpu.max_util_ratio,
         gpu.spread_ratio,
         traffic.pcie_bps,
-        coalesce(gpu.max_util_ratio < $max_util_ratio AND flow.running_count > 0 AND coalesce(flow.waiting_count, 0) = 0, FALSE) AS is_half_busy,
+        coalesce(
+            gpu.max_util_ratio < $max_util_ratio AND flow.running_count > 0 AND coalesce(flow.waiting_count, 0) = 0, FALSE
+        ) AS is_half_busy,
         coalesce(gpu.spread_ratio >= $min_spread_ratio, FALSE) AS is_lopsided,
         coalesce(gpu.spread_ratio >= 2 * $min_spread_ratio AND gpu.util_count >= 10 * gpu.gpu_count, FALSE) AS is_very_lopsided,
         coalesce(traffic.pcie_bps >= $min_pcie_bps, FALSE) AS is_link_full,
@@ -129,7 +134,11 @@ SELECT
         WHEN rank_count >= 2 AND gpu_count >= 2 THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
-    CASE WHEN has_slow_link AND util_count >= 20 THEN 'high' WHEN has_slow_link AND gpu_count >= 2 THEN 'medium' ELSE 'low' END AS confidence,
+    CASE
+        WHEN has_slow_link AND util_count >= 20 THEN 'high'
+        WHEN has_slow_link AND gpu_count >= 2 THEN 'medium'
+        ELSE 'low'
+    END AS confidence,
     CASE WHEN max_util_ratio IS NULL THEN 0.3 ELSE least(1.0, greatest(1.0 - max_util_ratio, spread_ratio, 0.3)) END AS weight,
     from_ts,
     to_ts,

@@ -81,7 +81,7 @@ counted AS (
         sum(busy_count) FILTER (WHERE is_high AND is_low AND NOT is_at_memory) AS busy_count,
         min(first_ts) AS from_ts,
         max(last_ts) AS to_ts,
-        flatten(list(evidence ORDER BY is_high AND is_low DESC, gpu))[:5] AS evidence
+        flatten(list(evidence ORDER BY is_high AND is_low DESC, gpu ASC))[:5] AS evidence
     FROM judged
     GROUP BY run_id
 )

@@ -46,8 +46,8 @@ WITH stream AS (
         len(s.chunk_offset_s) AS chunk_count,
         s.chunk_offset_s[1] AS first_s,
         list_filter(
-            list_transform(range(2, len(s.chunk_offset_s) + 1), lambda i: s.chunk_offset_s[i] - s.chunk_offset_s[i - 1]),
-            lambda gap: gap IS NOT NULL
+            list_transform(range(2, len(s.chunk_offset_s) + 1), LAMBDA i: s.chunk_offset_s[i] - s.chunk_offset_s[i - 1]),
+            LAMBDA pause: pause IS NOT NULL
         ) AS gaps
     FROM client_stream AS s
     LEFT JOIN client_request AS c ON s.source_id = c.source_id AND s.line_no = c.line_no
@@ -57,8 +57,8 @@ WITH stream AS (
 judged AS (
     SELECT
         *,
-        list_sum(list_transform(gaps, lambda gap: (gap <= $same_instant_s)::INTEGER)) / len(gaps) AS burst_ratio,
-        1 + list_sum(list_transform(gaps, lambda gap: (gap > $same_instant_s)::INTEGER)) AS burst_count,
+        list_sum(list_transform(gaps, LAMBDA pause: (pause <= $same_instant_s)::INTEGER)) / len(gaps) AS burst_ratio,
+        1 + list_sum(list_transform(gaps, LAMBDA pause: (pause > $same_instant_s)::INTEGER)) AS burst_count,
         greatest(first_s, list_max(gaps)) AS longest_wait_s
     FROM stream
     WHERE len(gaps) > 0
