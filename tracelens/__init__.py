@@ -28,7 +28,7 @@ from tracelens.errors import (
 
 if TYPE_CHECKING:
     from tracelens.case import Case
-    from tracelens.ingest import IngestReport, OnProgress
+    from tracelens.ingestion import IngestReport, OnProgress
 
 __version__ = "0.1.0"
 
@@ -64,8 +64,8 @@ def ingest(
     `format` forces a format; `tz`, `gpu_tz`, `client_tz` (IANA names or ±HH:MM) and `date` settle what logs leave
     out.  Raises `CaseError` where the case cannot be written, `UsageError` for a zone or format nobody knows.
     """
-    from tracelens.ingest import IngestOptions, TimeOptions
-    from tracelens.ingest import ingest as run_ingest
+    from tracelens.ingestion import IngestOptions, TimeOptions
+    from tracelens.ingestion import ingest as run_ingest
 
     options = IngestOptions(run, format, TimeOptions(tz, gpu_tz, client_tz, date), keep_text)
     return run_ingest([str(source) for source in sources], Path(case), options, on_progress)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tracelens import units
-from tracelens.collect import still_missing
+from tracelens.collect import still_missing, switches
 from tracelens.errors import QueryError, RuleError, UsageError
 from tracelens.named import named_query
 from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome
@@ -177,12 +177,17 @@ def _not_evaluated(scene: _Scene, rule: Rule, run: str, lacking: Sequence[str]) 
         if lacking
         else "what the case holds of this run does not decide it"
     )
-    return replace(_plain(rule, run, "not_evaluated", said), missing=_missing(scene, rule, run))
+    return _asking(scene, rule, _plain(rule, run, "not_evaluated", said))
 
 
-def _missing(scene: _Scene, rule: Rule, run: str) -> tuple[str, ...]:
-    """What a rule asks for, without what the run has."""
-    return still_missing(rule.missing, lambda relation: not scene.present.lacking((relation,), run))
+def _asking(scene: _Scene, rule: Rule, undecided: Outcome) -> Outcome:
+    """An undecided outcome with what to record: what the SELECT says, else what the rule says and the run has not."""
+
+    def having(relation: str) -> bool:
+        return not scene.present.lacking((relation,), undecided.run)
+
+    missing = undecided.missing or still_missing(rule.missing, having)
+    return replace(undecided, missing=missing, collect=switches(missing, having))
 
 
 def _plain(rule: Rule, run: str, outcome: str, message: str) -> Outcome:
@@ -194,15 +199,14 @@ def _plain(rule: Rule, run: str, outcome: str, message: str) -> Outcome:
 def _outcome(scene: _Scene, rule: Rule, row: Mapping[str, Any], params: Mapping[str, Any]) -> Outcome:
     _check_row(rule, row)
     shown = {key: units.spoken(key, value) for key, value in {**params, **row}.items()}
-    undecided = row["outcome"] == "not_evaluated"
-    return Outcome(
+    said = Outcome(
         rule.name, rule.cause, rule.title, rule.belief, row["outcome"], row.get("severity") or rule.severity,
         row["confidence"] or "low", str(row["run_id"]), str(row["subject"] or ""), filled(rule.message, shown),
         filled(rule.verdict, shown), row["from_ts"], row["to_ts"], float(row["weight"] or 0.0),
         _named(row, _MEASURED), _named(row, _THRESHOLD) or dict(params), _evidence(scene.paths, row["evidence"]),
-        tuple(row.get("missing") or (_missing(scene, rule, str(row["run_id"])) if undecided else ())),
-        rule.remedies if row["outcome"] == "fired" else (),
+        tuple(row.get("missing") or ()), rule.remedies if row["outcome"] == "fired" else (),
     )  # fmt: skip
+    return _asking(scene, rule, said) if said.outcome == "not_evaluated" else said
 
 
 def _check_row(rule: Rule, row: Mapping[str, Any]) -> None:

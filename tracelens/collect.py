@@ -28,13 +28,15 @@ SWITCHES: Final = (
 )
 """What records something, and the words by which a rule asks for it; the first that matches counts."""
 
-RECORDS: Final = (
-    ("engine_step", SWITCHES[0][0]),
-    ("request_event", SWITCHES[1][0]),
-    ("server_request", SWITCHES[2][0]),
-    ("engine_sample", SWITCHES[3][0]),
-)
-"""The table that has rows where a switch was on."""
+RECORDED: Final = {
+    "engine_step": SWITCHES[0][0],
+    "request_event": SWITCHES[1][0],
+    "server_request": SWITCHES[2][0],
+    "engine_sample": SWITCHES[3][0],
+}
+"""The table that has rows where a switch was on; rows of it are all that the switch gives."""
+IN_PART: Final = {"gpu_sample": SWITCHES[5][0], "client_request": SWITCHES[7][0]}
+"""The same, where rows may still lack what a rule asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,11 @@ class Gap:
 
 
 def to_collect(outcomes: Iterable[Outcome]) -> tuple[Gap, ...]:
-    """What the undecided rules lack; first what most of them wait for.
-
-    A rule's own words are shown only where they mean no switch and nothing else of it does.
-    """
+    """What the undecided rules lack; first what most of them wait for."""
     waiting: dict[str, dict[str, None]] = {}
     for outcome in outcomes:
-        if outcome.outcome == "not_evaluated":
-            known = [found for missing in outcome.missing if (found := switch_of(missing))]
-            for collect in known or outcome.missing:
-                waiting.setdefault(collect, {})[outcome.rule] = None
+        for collect in outcome.collect:
+            waiting.setdefault(collect, {})[outcome.rule] = None
     gaps = [Gap(collect, tuple(sorted(rules))) for collect, rules in waiting.items()]
     return tuple(sorted(gaps, key=lambda gap: (-len(gap.rules), gap.collect)))
 
@@ -67,5 +64,12 @@ def switch_of(missing: str) -> str:
 
 def still_missing(missing: Sequence[str], having: Callable[[str], bool]) -> tuple[str, ...]:
     """What is missing, without what was on: `having` says whether a table has rows.  All of it where that leaves nothing."""
-    on = {switch for relation, switch in RECORDS if having(relation)}
+    on = {switch for relation, switch in RECORDED.items() if having(relation)}
     return tuple(words for words in missing if switch_of(words) not in on) or tuple(missing)
+
+
+def switches(missing: Sequence[str], having: Callable[[str], bool]) -> tuple[str, ...]:
+    """The switches that were off and record what is missing; the rule's own words where there is none."""
+    on = {switch for relation, switch in {**RECORDED, **IN_PART}.items() if having(relation)}
+    off = dict.fromkeys(switch for words in missing if (switch := switch_of(words)) and switch not in on)
+    return tuple(off) or tuple(missing)

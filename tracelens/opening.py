@@ -300,7 +300,7 @@ def _found(name: str) -> Iterator[Input | Unreadable]:
     elif path.exists():
         yield from _file(path)
     else:
-        found = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
+        found = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []  # noqa: PTH207 - absolute and relative alike
         if not found:
             yield Unreadable(name, "no such file or folder")
         for match in found:

@@ -28,7 +28,8 @@ class Outcome:
     """What one rule says of one run and subject.  `weight` is the share of lost time it explains, 0 to 1.
 
     `measured` and `threshold` have the names of the SELECT's columns without their prefix, units as in those names.
-    `remedies` are those that the plan keeps; only a finding has any.
+    `remedies` are those that the plan keeps; only a finding has any.  `missing` is what an undecided rule asks for in its own
+    words, `collect` the switches that record it.
     """
 
     rule: str
@@ -50,3 +51,4 @@ class Outcome:
     evidence: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
+    collect: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 import tracelens
 from tracelens.cli import cli
-from tracelens.ingest import IngestOptions, IngestReport, ingest
+from tracelens.ingestion import IngestOptions, IngestReport, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ import pytest
 
 from tracelens import formats
 from tracelens.formats.base import Chunk
-from tracelens.ingest.chunks import Reading, head_of, lines_frame
+from tracelens.ingestion.chunks import Reading, head_of, lines_frame
 from tracelens.opening import Input, expand
 
 TESTS = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ import pytest
 
 from tracelens.formats import dcgmi_dmon, nvidia_dmon, nvidia_query, nvidia_smi_table
 from tracelens.formats.base import Chunk, Format, Head, Parsed
-from tracelens.ingest.chunks import lines_frame
+from tracelens.ingestion.chunks import lines_frame
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FORMATS = {

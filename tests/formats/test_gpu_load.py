@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.ingest import IngestOptions, TimeOptions, ingest
-from tracelens.ingest import parts as ingest_parts
+from tracelens.ingestion import IngestOptions, TimeOptions, ingest
+from tracelens.ingestion import parts as ingest_parts
 from tracelens.store import CaseWriter, Placement, Store
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"

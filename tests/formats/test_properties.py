@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tracelens import formats
 from tracelens.formats.base import Chunk, Claim, Format
-from tracelens.ingest import State, ingest
-from tracelens.ingest.chunks import Reading, head_of, lines_frame
-from tracelens.ingest.parts import ParsedSource, parse_source
+from tracelens.ingestion import State, ingest
+from tracelens.ingestion.chunks import Reading, head_of, lines_frame
+from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.opening import Input
 
 SAMPLE_LOGS = Path(__file__).parents[2] / "sample_logs"

@@ -8,7 +8,7 @@ import pytest
 
 from tracelens import formats
 from tracelens.formats.base import Head
-from tracelens.ingest.chunks import head_of
+from tracelens.ingestion.chunks import head_of
 from tracelens.opening import Input, expand
 
 SAMPLE_LOGS = Path(__file__).parents[2] / "sample_logs"

@@ -14,7 +14,7 @@ import pytest
 
 import tracelens
 from tracelens.errors import CaseError, QueryError, UnknownFormat, UsageError
-from tracelens.ingest import IngestOptions, State, TimeOptions, ingest
+from tracelens.ingestion import IngestOptions, State, TimeOptions, ingest
 from tracelens.store import CaseWriter, Store
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]
@@ -56,7 +56,6 @@ def test_the_same_file_again_changes_nothing(case: Path, tmp_path: Path, everyth
 
 
 def test_a_notebook_may_ingest_more_than_once(case: Path, tmp_path: Path) -> None:
-    """Importing the package `tracelens.ingest` puts it in the place of the function of that name."""
     (tmp_path / "a.log").write_bytes(log("a"))
     assert [one.state for one in tracelens.ingest([tmp_path / "a.log"], case, run="x").files] == [State.READ]
     assert [one.state for one in tracelens.ingest([tmp_path / "a.log"], case=case, run="x").files] == [

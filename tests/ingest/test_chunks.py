@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tracelens.formats import FORMATS, named
 from tracelens.formats.base import Head
-from tracelens.ingest import chunks, ingest
-from tracelens.ingest.chunks import Reading, head_of, lines_frame, peeked, utf8
-from tracelens.ingest.parts import ParsedSource, parse_source
+from tracelens.ingestion import chunks, ingest
+from tracelens.ingestion.chunks import Reading, head_of, lines_frame, peeked, utf8
+from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.opening import Input, expand
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]

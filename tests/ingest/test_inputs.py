@@ -19,7 +19,7 @@ import zstandard
 
 from tracelens import opening
 from tracelens.errors import SourceError
-from tracelens.ingest import FileReport, IngestReport, State, ingest
+from tracelens.ingestion import FileReport, IngestReport, State, ingest
 from tracelens.opening import Input, Unreadable, expand
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]

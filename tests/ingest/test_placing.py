@@ -13,10 +13,10 @@ import pytest
 
 from tracelens.formats import named
 from tracelens.formats.base import Claim, Clock, Head, Side
-from tracelens.ingest import IngestOptions, IngestReport, TimeOptions, ingest
-from tracelens.ingest.chunks import Reading
-from tracelens.ingest.parts import ParsedSource, parse_source
-from tracelens.ingest.placing import Neighbour, place, zone_of
+from tracelens.ingestion import IngestOptions, IngestReport, TimeOptions, ingest
+from tracelens.ingestion.chunks import Reading
+from tracelens.ingestion.parts import ParsedSource, parse_source
+from tracelens.ingestion.placing import Neighbour, place, zone_of
 from tracelens.opening import Input, expand
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tracelens.ingest import chunks, ingest, parts
+from tracelens.ingestion import chunks, ingest, parts
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "vllm_log"
@@ -100,7 +100,7 @@ def test_lines_of_one_record_are_one_event_with_other_processes_between_and_wher
 def _in_2025() -> Any:
     from datetime import date
 
-    from tracelens.ingest import IngestOptions, TimeOptions
+    from tracelens.ingestion import IngestOptions, TimeOptions
 
     return IngestOptions(time=TimeOptions(date=date(2025, 11, 29)))
 

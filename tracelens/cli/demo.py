@@ -31,7 +31,7 @@ def demo() -> None:
     """Read the incident that comes with tracelens, check it, and show where its time went."""
     import tracelens
     from tracelens import resources
-    from tracelens.ingest import ingest as read
+    from tracelens.ingestion import ingest as read
 
     logs = resources.demo_incident()
     if not logs.is_dir():

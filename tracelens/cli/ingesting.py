@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from tracelens.ingest import FileReport, IngestReport, OnProgress, Progress
+    from tracelens.ingestion import FileReport, IngestReport, OnProgress, Progress
 
 _WIDEST_PATH: Final = 48
 _EXACT: Final = ("stamps are UTC instants",)
@@ -68,8 +68,8 @@ def ingest(
 
     Exit code: 0 all files read, 1 some not recognised (the others are in), 3 nothing could be ingested.
     """
-    from tracelens.ingest import IngestOptions, TimeOptions
-    from tracelens.ingest import ingest as read
+    from tracelens.ingestion import IngestOptions, TimeOptions
+    from tracelens.ingestion import ingest as read
 
     times = TimeOptions(tz, gpu_tz, client_tz, date.date() if date else None)
     with _progress() as on_progress:
@@ -81,7 +81,7 @@ def ingest(
 
 def exit_code(report: IngestReport) -> int:
     """0 all read; 1 some not; 2 nothing but unreadable input; 3 nothing recognised."""
-    from tracelens.ingest import State
+    from tracelens.ingestion import State
 
     if not report.nothing:
         return 0 if report.recognised else 1
@@ -101,7 +101,7 @@ def report_lines(report: IngestReport) -> Iterator[str]:
 
 
 def _fate(one: FileReport, tried: set[str]) -> str:
-    from tracelens.ingest import State
+    from tracelens.ingestion import State
 
     if one.state is State.UNCHANGED:
         return f"in the case already ({one.note})" if one.note else "in the case already"
@@ -124,7 +124,7 @@ def _said_once(note: str, tried: set[str]) -> str:
 
 
 def _remarks(one: FileReport) -> Iterator[str]:
-    from tracelens.ingest import State
+    from tracelens.ingestion import State
 
     if one.state not in (State.READ, State.REPLACED):
         return
@@ -141,7 +141,7 @@ def _remarks(one: FileReport) -> Iterator[str]:
 
 
 def _closing(report: IngestReport) -> Iterator[str]:
-    from tracelens.ingest import State
+    from tracelens.ingestion import State
 
     if report.nothing:
         yield "nothing could be ingested; no case was written"

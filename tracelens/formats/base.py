@@ -147,8 +147,8 @@ class Format:
     """Versions of the writing program that this reader was made from."""
 
 
-ISSUE_SCHEMA: Final = {"line_no": pl.Int64, "reason": pl.String, "excerpt": pl.String}
-STAMP_SCHEMA: Final = {"line_no": pl.Int64, "stamp": pl.Datetime("us")}
+ISSUE_SCHEMA: Final[dict[str, Any]] = {"line_no": pl.Int64, "reason": pl.String, "excerpt": pl.String}
+STAMP_SCHEMA: Final[dict[str, Any]] = {"line_no": pl.Int64, "stamp": pl.Datetime("us")}
 
 
 def issues_of(lines: pl.DataFrame, reason: str | pl.Expr) -> pl.DataFrame:

@@ -77,4 +77,6 @@ def split_header(lines: pl.DataFrame) -> pl.DataFrame:
 
 def stamp(text: pl.Expr) -> pl.Expr:
     """``MM-DD HH:MM:SS`` as an instant in the placeholder year; NULL where there is no such day."""
-    return (pl.lit(f"{PLACEHOLDER_YEAR}-") + text).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
+    return (pl.lit(f"{PLACEHOLDER_YEAR}-") + text).str.to_datetime(
+        "%Y-%m-%d %H:%M:%S", strict=False, time_unit="us"
+    )

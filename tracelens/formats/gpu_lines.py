@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -81,7 +81,7 @@ PROMPT: Final = (
 
 _PERIOD: Final = re.compile(r"\s(-d|-lms|-l|--loop(?:-ms)?|--delay)[ =]?(\d{1,7})\b")
 
-_COUNTED_BY: Final = {
+_COUNTED_BY: Final[dict[str, Any]] = {
     "sample_ts": pl.Datetime("us"), "error_s": pl.Float64, "gpu_index": pl.Int32, "gpu_uuid": pl.String,
     "segment": pl.Int32, "other": pl.String,
 }  # fmt: skip

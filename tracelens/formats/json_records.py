@@ -29,7 +29,7 @@ _PREFIX: Final = r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*"
 _LEVELS: Final = {"WARN": "WARNING", "FATAL": "CRITICAL", "ERR": "ERROR"}
 _KNOWN_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "TRACE")
 _EPOCH: Final = re.compile(r"\d{10}(?:\.\d+)?|\d{13}|\d{16}|\d{19}")
-_SHAPE: Final = {
+_SHAPE: Final[dict[str, Any]] = {
     "line_no": pl.Int64, "json_text": pl.String, "json_outer_ts": pl.Datetime("us"), "json_local": pl.Datetime("us"),
     "json_partial": pl.Boolean, "json_level": pl.String, "json_process": pl.String, "json_origin": pl.String,
 }  # fmt: skip
@@ -54,7 +54,9 @@ def read(lines: pl.DataFrame) -> pl.DataFrame:
     Adds ``level, process, origin`` (of loggers that wrote them as keys) and fills ``outer_ts, outer_local, is_partial``.
     """
     bare = lines.filter(pl.col("text").str.contains(_PREFIX + r"\{\s*\"")).select(
-        "line_no", text=pl.col("text").str.replace(_PREFIX, ""), prefix=pl.col("text").str.extract(r"\(([^()]*?) pid=\d+[^()]*\) ?\{")
+        "line_no",
+        text=pl.col("text").str.replace(_PREFIX, ""),
+        prefix=pl.col("text").str.extract(r"\(([^()]*?) pid=\d+[^()]*\) ?\{"),
     )
     rows = [
         (line_no, r.text, r.outer_ts, r.local, r.is_partial, r.level, prefix or r.process, r.origin)
@@ -124,9 +126,16 @@ def _logger(value: Mapping[str, Any]) -> JsonRecord | None:
     outer, local = _stamp(next((value[key] for key in TIME_KEYS if key in value), None))
     text = f"{message}\n{trouble}" if isinstance(trouble, str) else message
     name = _first(value, NAME_KEYS)
-    is_access = name == "uvicorn.access" or ' HTTP/' in message
+    is_access = name == "uvicorn.access" or " HTTP/" in message
     known = level if level in _KNOWN_LEVELS and not is_access else None
-    return JsonRecord(text.replace("\r\n", "\n"), outer, local, level=known, process=_first(value, PROCESS_KEYS), origin=name)
+    return JsonRecord(
+        text.replace("\r\n", "\n"),
+        outer,
+        local,
+        level=known,
+        process=_first(value, PROCESS_KEYS),
+        origin=name,
+    )
 
 
 def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:

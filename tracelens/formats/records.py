@@ -30,7 +30,9 @@ _DATED: Final = (
     r"(?: - | \| |: | )(?P<message>(?s:.*))$"
 )
 _DEEP: Final = rf"^(?s:.{{1,300}}?)((?:\([^()]*? pid=\d+[^()]*\) ?)*(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[?[^\]\s:]+:\d+\] (?s:.*))$"
-_BARE_HEADER: Final = r"^(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\] (?P<message>(?s:.*))$"
+_BARE_HEADER: Final = (
+    r"^(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\] (?P<message>(?s:.*))$"
+)
 _REPEATED: Final = r" \[repeated (\d+)x across cluster\].*$"
 
 
@@ -53,7 +55,11 @@ def _headers(records: pl.DataFrame) -> pl.DataFrame:
     )
     plain = framing.split_header(records.filter(pl.col("level").is_null()).drop("level", "process", "origin"))
     plain = plain.rename({"stamp": "inner"}).with_columns(dated=_year_from_outside())
-    return pl.concat([plain, from_json], how="diagonal").sort("line_no", maintain_order=True) if from_json.height else plain
+    return (
+        pl.concat([plain, from_json], how="diagonal").sort("line_no", maintain_order=True)
+        if from_json.height
+        else plain
+    )
 
 
 def _year_from_outside() -> pl.Expr:
@@ -83,18 +89,29 @@ def _dated(odd: pl.DataFrame) -> pl.DataFrame:
     """``2026-12-20 15:18:19,123 - vllm.engine.metrics - INFO - message`` and its like."""
     groups = odd.select("line_no", pl.col("text").str.extract_groups(_DATED).struct.unnest())
     level = pl.coalesce("level", "level_last")
-    when = pl.col("dated").str.replace(",", ".", literal=True).str.replace("T", " ").str.to_datetime(
-        "%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us"
+    when = (
+        pl.col("dated")
+        .str.replace(",", ".", literal=True)
+        .str.replace("T", " ")
+        .str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
     )
     found = groups.select(
-        "line_no", d_level=level, d_origin=pl.coalesce("origin", "origin_first"), d_message=pl.col("message"), d_when=when
+        "line_no",
+        d_level=level,
+        d_origin=pl.coalesce("origin", "origin_first"),
+        d_message=pl.col("message"),
+        d_when=when,
     )
-    return odd.join(found, on="line_no", how="left", maintain_order="left").with_columns(
-        level=pl.coalesce("level", "d_level"),
-        origin=pl.coalesce("origin", "d_origin"),
-        message=pl.coalesce("message", "d_message"),
-        dated=pl.coalesce("dated", pl.when(pl.col("d_level").is_not_null()).then(pl.col("d_when"))),
-    ).drop("d_level", "d_origin", "d_message", "d_when")
+    return (
+        odd.join(found, on="line_no", how="left", maintain_order="left")
+        .with_columns(
+            level=pl.coalesce("level", "d_level"),
+            origin=pl.coalesce("origin", "d_origin"),
+            message=pl.coalesce("message", "d_message"),
+            dated=pl.coalesce("dated", pl.when(pl.col("d_level").is_not_null()).then(pl.col("d_when"))),
+        )
+        .drop("d_level", "d_origin", "d_message", "d_when")
+    )
 
 
 def _bare(odd: pl.DataFrame) -> pl.DataFrame:
@@ -131,8 +148,14 @@ def _unglued(records: pl.DataFrame) -> pl.DataFrame:
     pieces = glued.with_columns(
         piece=message.str.replace_all(_GLUE, _SEPARATOR + "$1").str.split(_SEPARATOR), place=pl.lit(0)
     )
-    first = pieces.with_columns(message=pl.col("piece").list.first().str.strip_chars_end(" ")).drop("piece", "place")
-    later = pieces.with_columns(text=pl.col("piece").list.slice(1)).drop("piece", "place").explode("text", empty_as_null=True)
+    first = pieces.with_columns(message=pl.col("piece").list.first().str.strip_chars_end(" ")).drop(
+        "piece", "place"
+    )
+    later = (
+        pieces.with_columns(text=pl.col("piece").list.slice(1))
+        .drop("piece", "place")
+        .explode("text", empty_as_null=True)
+    )
     later = framing.split_header(later.drop("level", "process", "origin", "message", "inner"))
     later = later.rename({"stamp": "inner"}).with_columns(dated=_year_from_outside())
     keep = records.join(glued.select("line_no"), on="line_no", how="anti", maintain_order="left")
@@ -142,5 +165,3 @@ def _unglued(records: pl.DataFrame) -> pl.DataFrame:
 def without_repeat(message: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """A message without Ray's ``[repeated 5x across cluster]``, and how many lines it stands for."""
     return message.str.replace(_REPEATED, ""), message.str.extract(_REPEATED).cast(pl.Int64, strict=False)
-
-

@@ -19,7 +19,9 @@ _WHOLE: Final = re.compile(
 )
 _MAX_LINES: Final = 4
 _JOINTS: Final = (", ", " ", "")
-_BEGINNING: Final = re.compile(rb"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s")
+_BEGINNING: Final = re.compile(
+    rb"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s"
+)
 _END: Final = re.compile(rb"KV cache (?:usage|used): [\d.]+%")
 
 

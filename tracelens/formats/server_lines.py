@@ -28,7 +28,9 @@ _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)
 _LONG_PROGRESS: Final = "Compiling FSM index"
 """A progress bar that a request waits for; bars of loading and capturing are no event."""
 
-_GLOG: Final = r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
+_GLOG: Final = (
+    r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
+)
 _PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
 _FOREIGN: Final = (
     # writer, pattern with the level as its group
@@ -48,9 +50,16 @@ _LETTER_LEVEL: Final = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "CRITICA
 
 def kind_of_event(message: pl.Expr, level: pl.Expr) -> pl.Expr:
     """Kind of a `log_event`; NULL for a message that is none."""
-    kind: pl.Expr = pl.when(level.is_in(["ERROR", "CRITICAL"])).then(pl.lit("error")).when(level == "WARNING").then(pl.lit("warning"))
+    kind: pl.Expr = (
+        pl.when(level.is_in(["ERROR", "CRITICAL"]))
+        .then(pl.lit("error"))
+        .when(level == "WARNING")
+        .then(pl.lit("warning"))
+    )
     for form in reversed(EVENT_FORMS):
-        kind = pl.when(message.str.contains(form.contains, literal=True)).then(pl.lit(form.kind)).otherwise(kind)
+        kind = (
+            pl.when(message.str.contains(form.contains, literal=True)).then(pl.lit(form.kind)).otherwise(kind)
+        )
     return kind
 
 
@@ -114,25 +123,53 @@ def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
     """The events among judged lines, ready for `log_event`."""
     none = pl.lit(None, pl.String)
     notes = judged.filter(pl.col("verdict") == "note").select(
-        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=pl.col("text").str.extract(_UVICORN_NOTE, 1),
-        process=none, origin=none, message=pl.col("text").str.extract(_UVICORN_NOTE, 2),
+        "line_no",
+        stamp=pl.lit(None, pl.Datetime("us")),
+        level=pl.col("text").str.extract(_UVICORN_NOTE, 1),
+        process=none,
+        origin=none,
+        message=pl.col("text").str.extract(_UVICORN_NOTE, 2),
     )
     glog = judged.filter(pl.col("verdict") == "glog").select(
-        "line_no", stamp=_glog_stamp(), level=pl.col("text").str.extract(_GLOG, 1).replace_strict(_LETTER_LEVEL, default=None),
-        process=none, origin=pl.col("text").str.extract(_GLOG, 5), message=pl.col("text").str.extract(_GLOG, 6),
+        "line_no",
+        stamp=_glog_stamp(),
+        level=pl.col("text").str.extract(_GLOG, 1).replace_strict(_LETTER_LEVEL, default=None),
+        process=none,
+        origin=pl.col("text").str.extract(_GLOG, 5),
+        message=pl.col("text").str.extract(_GLOG, 6),
     )
     warned = judged.filter(pl.col("verdict") == "python warning").select(
-        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=pl.lit("WARNING"),
-        process=none, origin=pl.col("text").str.extract(r"^(\S+\.py:\d+): "), message=pl.col("text").str.extract(_PYTHON_WARNING),
+        "line_no",
+        stamp=pl.lit(None, pl.Datetime("us")),
+        level=pl.lit("WARNING"),
+        process=none,
+        origin=pl.col("text").str.extract(r"^(\S+\.py:\d+): "),
+        message=pl.col("text").str.extract(_PYTHON_WARNING),
     )
     foreign = judged.filter(pl.col("verdict") == "foreign").select(
-        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=_foreign_level(), process=none, origin=none, message="text"
+        "line_no",
+        stamp=pl.lit(None, pl.Datetime("us")),
+        level=_foreign_level(),
+        process=none,
+        origin=none,
+        message="text",
     )
     traces = judged.filter(pl.col("verdict") == "traceback").select(
-        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none, message="text"
+        "line_no",
+        stamp=pl.lit(None, pl.Datetime("us")),
+        level=none,
+        process=none,
+        origin=none,
+        message="text",
     )
-    progress = judged.filter((pl.col("verdict") == "progress") & pl.col("text").str.contains(_LONG_PROGRESS, literal=True)).select(
-        "line_no", stamp=pl.lit(None, pl.Datetime("us")), level=none, process=none, origin=none,
+    progress = judged.filter(
+        (pl.col("verdict") == "progress") & pl.col("text").str.contains(_LONG_PROGRESS, literal=True)
+    ).select(
+        "line_no",
+        stamp=pl.lit(None, pl.Datetime("us")),
+        level=none,
+        process=none,
+        origin=none,
         message=pl.col("text").str.split("\r").list.last(),
     )
     events = log_events(pl.concat([notes, glog, warned, foreign, progress]))
@@ -146,13 +183,22 @@ def _foreign_level() -> pl.Expr:
 
 def _glog_stamp() -> pl.Expr:
     parts = [pl.col("text").str.extract(_GLOG, n) for n in (2, 3, 4)]
-    text = pl.concat_str([pl.lit(f"{PLACEHOLDER_YEAR}-"), parts[0], pl.lit("-"), parts[1], pl.lit(" "), parts[2]])
+    text = pl.concat_str(
+        [pl.lit(f"{PLACEHOLDER_YEAR}-"), parts[0], pl.lit("-"), parts[1], pl.lit(" "), parts[2]]
+    )
     return text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
 
 
 def _trace_rows(frame: pl.DataFrame) -> pl.DataFrame:
     kind = kind_of_event(pl.col("message"), pl.lit(None, pl.String)).fill_null("traceback")
     return frame.select(
-        "line_no", "level", kind.alias("kind"), "process", "origin", last_line_no="line_no",
-        event_ts=pl.col("stamp"), error_s=pl.lit(None, pl.Float64), message=pl.col("message").str.slice(0, 2048),
+        "line_no",
+        "level",
+        kind.alias("kind"),
+        "process",
+        "origin",
+        last_line_no="line_no",
+        event_ts=pl.col("stamp"),
+        error_s=pl.lit(None, pl.Float64),
+        message=pl.col("message").str.slice(0, 2048),
     )

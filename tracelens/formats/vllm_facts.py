@@ -11,7 +11,9 @@ from typing import Final
 import polars as pl
 
 _ID_END: Final = r"^(\S+?): "
-_PARAMS: Final = r"^(?s:.*)(?:sampling params|sampling_params|params): ((?:Sampling|Pooling|BeamSearch)Params\((?s:.*))$"
+_PARAMS: Final = (
+    r"^(?s:.*)(?:sampling params|sampling_params|params): ((?:Sampling|Pooling|BeamSearch)Params\((?s:.*))$"
+)
 _PROMPT: Final = r"^\S+?: prompt: ((?s:.*)), (?:prefix_pos: [^,]*,)?(?:sampling params|sampling_params|params): (?:Sampling|Pooling|BeamSearch|None)"
 _ENDED: Final = (
     r"^(?P<logged_id>\S+) (?P<how>aborted|failed)(?P<validation> validation)?(?: \((?P<why>[^)]*)\))?"
@@ -32,13 +34,13 @@ _UNIT_TO_COME: Final = r"(?:Corrupted|KV fetch): \d+$"
 
 _TOKENS: Final = r"tok(?:en)?s/s"
 _STATS_BEGIN: Final = rf"^(?:Engine \d+: |\d+ Engines Aggregated: )?(?:Avg prompt (?:throughput|tput)|Throughput): [\d.]+ {_TOKENS}, "
-STATS_WHOLE: Final = (
-    rf"{_STATS_BEGIN}(?:(?:{_NAME}[:=] ?{_NUMBER}(?:%| {_TOKENS}| [a-z]+(?: [a-z]+)*)?|\d+ in progress|\d+ completed waiting)(?:, |[.,]? *$))+$"
-)
+STATS_WHOLE: Final = rf"{_STATS_BEGIN}(?:(?:{_NAME}[:=] ?{_NUMBER}(?:%| {_TOKENS}| [a-z]+(?: [a-z]+)*)?|\d+ in progress|\d+ completed waiting)(?:, |[.,]? *$))+$"
 """A whole stats line and nothing else: what a line without a header, or one inside another text, must be."""
 
 _KV_FETCH: Final = r"KV fetch: (\d+) waiting to start, (\d+) in progress, (\d+) completed waiting"
-_KV_FETCH_NAMED: Final = "KV fetch waiting to start: ${1}, KV fetch in progress: ${2}, KV fetch completed waiting: ${3}"
+_KV_FETCH_NAMED: Final = (
+    "KV fetch waiting to start: ${1}, KV fetch in progress: ${2}, KV fetch completed waiting: ${3}"
+)
 _REASONS: Final = ("stop", "length", "abort", "error", "repetition", "None", "streaming_complete")
 _CUT_REASONS: Final = sorted({reason[:end] for reason in _REASONS for end in range(1, len(reason))})
 
@@ -79,7 +81,9 @@ def _received(frame: pl.DataFrame, params: pl.Expr, **columns: pl.Expr) -> pl.Da
 
 def _received_with_prompt(frame: pl.DataFrame) -> pl.DataFrame:
     """Up to 0.11.0 the prompt is on the line and may hold anything: the parameters are found from the right."""
-    frame = frame.with_columns(params=pl.col("rest").str.extract(_PARAMS), prompt=pl.col("rest").str.extract(_PROMPT))
+    frame = frame.with_columns(
+        params=pl.col("rest").str.extract(_PARAMS), prompt=pl.col("rest").str.extract(_PROMPT)
+    )
     listed = pl.col("params").str.extract(r"prompt[_ ]token[_ ]ids: \[([^\]]*)\]")
     tokens = pl.when(listed.str.contains(r"\d")).then(listed.str.count_matches(",", literal=True) + 1)
     return _received(
@@ -116,7 +120,9 @@ def aborted(frame: pl.DataFrame) -> pl.DataFrame:
 def ended(frame: pl.DataFrame) -> pl.DataFrame:
     """``Request ID aborted.`` and ``Request ID failed (why): text.``, V1."""
     cut = _rest(frame, "Request ").with_columns(pl.col("rest").str.extract_groups(_ENDED).struct.unnest())
-    why = pl.concat_str([pl.col(name) for name in ("why", "cause", "text")], separator=": ", ignore_nulls=True)
+    why = pl.concat_str(
+        [pl.col(name) for name in ("why", "cause", "text")], separator=": ", ignore_nulls=True
+    )
     failed = cut.filter(pl.col("how").ne_missing("aborted"))
     detail = pl.when(why != "").then(why.str.slice(0, 400))
     gone = _event(cut.filter(pl.col("how") == "aborted"), "aborted", detail=pl.lit(None, pl.String))
@@ -128,15 +134,24 @@ def generated(frame: pl.DataFrame) -> pl.DataFrame:
 
     Each delta gives a `first_token` row; loading keeps the first of a request.
     """
-    cut = _rest(frame, "Generated response ").with_columns(logged_id=pl.col("rest").str.extract(r"^(\S+?)(?: \([^)]*\))?: "))
+    cut = _rest(frame, "Generated response ").with_columns(
+        logged_id=pl.col("rest").str.extract(r"^(\S+?)(?: \([^)]*\))?: ")
+    )
     delta = pl.col("rest").str.contains(r"^\S+ \(streaming delta\)")
     reason = pl.col("rest").str.extract(r"finish_reason: (\w+)$")
     reason = pl.when(~reason.is_in(["None", "streaming_complete", *_CUT_REASONS])).then(reason)
     listed = pl.col("rest").str.extract(r"output_token_ids: \[([^\]]*)\], finish_reason: \w+$")
-    tokens = pl.when(listed.str.contains(r"\d")).then(listed.str.count_matches(",", literal=True) + 1).cast(pl.Int64)
+    tokens = (
+        pl.when(listed.str.contains(r"\d"))
+        .then(listed.str.count_matches(",", literal=True) + 1)
+        .cast(pl.Int64)
+    )
     end = _event(cut.filter(~delta), "finished", finish_reason=reason, output_tokens=tokens)
     first = _event(
-        cut.filter(delta), "first_token", finish_reason=pl.lit(None, pl.String), output_tokens=pl.lit(None, pl.Int64)
+        cut.filter(delta),
+        "first_token",
+        finish_reason=pl.lit(None, pl.String),
+        output_tokens=pl.lit(None, pl.Int64),
     )
     return pl.concat([end, first])
 
@@ -144,7 +159,9 @@ def generated(frame: pl.DataFrame) -> pl.DataFrame:
 def preempted(frame: pl.DataFrame) -> pl.DataFrame:
     """V0's warning, written for the first and then every 50th preemption only."""
     detail = pl.col("message").str.extract(r"(total_num_cumulative_preemption=\d+)")
-    named = frame.with_columns(logged_id=pl.col("message").str.extract(r"^Sequence group (\S+) is preempted by "))
+    named = frame.with_columns(
+        logged_id=pl.col("message").str.extract(r"^Sequence group (\S+) is preempted by ")
+    )
     return _event(named, "preempted", detail=detail)
 
 
@@ -218,7 +235,9 @@ def stats(frame: pl.DataFrame) -> pl.DataFrame:
         error_s=pl.col("error_s"),
         engine_index=pl.when(engines.is_null()).then(index.fill_null(0)),
         engine_count=engines.fill_null(1),
-        other=_as_json(pl.col("message").str.replace(_KV_FETCH, _KV_FETCH_NAMED).str.replace_all(_KNOWN_PARTS, "")),
+        other=_as_json(
+            pl.col("message").str.replace(_KV_FETCH, _KV_FETCH_NAMED).str.replace_all(_KNOWN_PARTS, "")
+        ),
         **_SAMPLE_PARTS,
     )
 
@@ -255,16 +274,26 @@ def companions(frame: pl.DataFrame) -> pl.DataFrame:
     """
     title = pl.col("message").str.extract(r"^(?:Engine \d+: )?([A-Za-z ]+?): ")
     parts = pl.col("message").str.replace(r"^(?:Engine \d+: )?(?:[A-Za-z ]+ metrics|MFU): ", "")
-    found = pl.concat_list(parts.str.extract_all(rf"{_PART}(?:, {_NUMBER}\b)*"), pl.col("message").str.extract_all(_RATE))
+    found = pl.concat_list(
+        parts.str.extract_all(rf"{_PART}(?:, {_NUMBER}\b)*"), pl.col("message").str.extract_all(_RATE)
+    )
     one = frame.select("line_no", "stamp", title=title, part=found).explode("part", empty_as_null=False)
     part = pl.col("part")
-    listed = pl.coalesce(part.str.extract(rf"[:=] ?((?:(?:, )?{_NUMBER})+)$"), part.str.extract(r"^([\d.]+) ")).str.split(", ")
+    listed = pl.coalesce(
+        part.str.extract(rf"[:=] ?((?:(?:, )?{_NUMBER})+)$"), part.str.extract(r"^([\d.]+) ")
+    ).str.split(", ")
     one = one.with_columns(measured=listed, position=pl.int_ranges(0, listed.list.len()))
-    one = one.with_columns(many=pl.col("measured").list.len() > 1).explode("measured", "position", empty_as_null=False)
+    one = one.with_columns(many=pl.col("measured").list.len() > 1).explode(
+        "measured", "position", empty_as_null=False
+    )
     return one.select(
         "line_no",
         sample_ts=pl.col("stamp"),
-        name=pl.col("title") + ": " + pl.coalesce(part.str.extract(r"^(.*?)[:=]"), part.str.extract(r"^[\d.]+ (\S+)$")),
-        labels=pl.when("many").then(pl.lit('{"position":"') + pl.col("position").cast(pl.String) + pl.lit('"}')),
+        name=pl.col("title")
+        + ": "
+        + pl.coalesce(part.str.extract(r"^(.*?)[:=]"), part.str.extract(r"^[\d.]+ (\S+)$")),
+        labels=pl.when("many").then(
+            pl.lit('{"position":"') + pl.col("position").cast(pl.String) + pl.lit('"}')
+        ),
         measured=pl.col("measured").cast(pl.Float64, strict=False),
     ).drop_nulls("measured")

@@ -22,7 +22,9 @@ from tracelens.formats.rejoin import is_open, rejoin
 from tracelens.formats.vllm_lines import LINE_FORMS
 
 _PERHAPS: Final = re.compile(rf"\b(?:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d ")
-_STATS: Final = re.compile(r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: ")
+_STATS: Final = re.compile(
+    r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
+)
 _ANSI: Final = re.compile(framing.ANSI)
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
@@ -61,14 +63,22 @@ def sniff(head: Head) -> Claim | None:
     if not any(_PERHAPS.search(line) for line in lines):
         return None
     names = wrappers.detect(lines)
-    frame = pl.DataFrame({"line_no": range(1, len(lines) + 1), "text": lines}, schema={"line_no": pl.Int64, "text": pl.String})
+    frame = pl.DataFrame(
+        {"line_no": range(1, len(lines) + 1), "text": lines}, schema={"line_no": pl.Int64, "text": pl.String}
+    )
     seen = _kinds(records.read(frame, names))
-    own = pl.col("inner").is_not_null() | pl.col("kind").is_not_null() | pl.col("origin").str.contains("vllm", literal=True)
+    own = (
+        pl.col("inner").is_not_null()
+        | pl.col("kind").is_not_null()
+        | pl.col("origin").str.contains("vllm", literal=True)
+    )
     mine = seen.filter(own.fill_null(value=False))
     if mine.height < max(1, _MIN_SHARE * len(lines)):
         return None
     clock = _clock(mine)
-    return Claim(_variant(lines, mine, names, clock), clock, {"wrappers": names, "implies": _implied(lines, mine)})
+    return Claim(
+        _variant(lines, mine, names, clock), clock, {"wrappers": names, "implies": _implied(lines, mine)}
+    )
 
 
 def _clock(mine: pl.DataFrame) -> Clock:
@@ -82,9 +92,23 @@ def _clock(mine: pl.DataFrame) -> Clock:
 
 def _variant(lines: list[str], mine: pl.DataFrame, names: tuple[str, ...], clock: Clock) -> str:
     text = "\n".join(lines[:400])
-    engine = "V0" if "Pending: " in text else "V1" if re.search(r"Waiting: \d+ reqs", text) else "Rust" if "RustFrontend" in text else ""
+    engine = (
+        "V0"
+        if "Pending: " in text
+        else "V1"
+        if re.search(r"Waiting: \d+ reqs", text)
+        else "Rust"
+        if "RustFrontend" in text
+        else ""
+    )
     if mine["inner"].null_count() == mine.height:
-        shape = "JSON records" if any(line.lstrip().startswith("{") for line in lines) else "no headers" if clock is Clock.NONE else "reformatted"
+        shape = (
+            "JSON records"
+            if any(line.lstrip().startswith("{") for line in lines)
+            else "no headers"
+            if clock is Clock.NONE
+            else "reformatted"
+        )
     elif not re.search(r"\d\d:\d\d:\d\d \[", text):
         shape = "0.7 and older"
     else:
@@ -121,7 +145,9 @@ def _kinds(read: pl.DataFrame) -> pl.DataFrame:
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
-    kinds = _stamped(_kinds(records.read(chunk.lines, chunk.claim.settings.get("wrappers", ()))), chunk.claim.clock)
+    kinds = _stamped(
+        _kinds(records.read(chunk.lines, chunk.claim.settings.get("wrappers", ()))), chunk.claim.clock
+    )
     tables, bad = _facts(kinds)
     plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
     headed = plain.filter(pl.col("level").is_not_null())
@@ -150,29 +176,47 @@ def _stamped(kinds: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     whole_second = pl.col("inner").is_not_null() if clock is Clock.LOCAL else pl.lit(clock is Clock.YEARLESS)
     finest = _PIPE_ERROR_S if clock is Clock.UTC else 0.001
     error = pl.when(whole_second).then(1.0).otherwise(finest)
-    return kinds.with_columns(stamp=stamp, error_s=pl.when(stamp.is_not_null()).then(error), after=stamp.forward_fill())
+    return kinds.with_columns(
+        stamp=stamp, error_s=pl.when(stamp.is_not_null()).then(error), after=stamp.forward_fill()
+    )
 
 
 def _placed(events: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
     """Give events without a stamp the last one before them, with no claim on its precision."""
     after = kinds.select("line_no", "after").unique("line_no", keep="last")
     joined = events.join(after, on="line_no", how="left")
-    return joined.with_columns(pl.col("event_ts").fill_null(pl.col("after"))).drop("after").sort("line_no", maintain_order=True)
+    return (
+        joined.with_columns(pl.col("event_ts").fill_null(pl.col("after")))
+        .drop("after")
+        .sort("line_no", maintain_order=True)
+    )
 
 
 def _facts(kinds: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     """Fact tables, and the records (``line_no, reason``) whose kind is known and whose text is not understood."""
     frames: dict[str, list[pl.DataFrame]] = {}
     bad = [no_issues().select("line_no", "reason")]
-    groups = {str(key[0]): group for key, group in kinds.filter(pl.col("kind").is_in(list(_PARTS))).group_by("kind", maintain_order=True)}
+    groups = {
+        str(key[0]): group
+        for key, group in kinds.filter(pl.col("kind").is_in(list(_PARTS))).group_by(
+            "kind", maintain_order=True
+        )
+    }
     for kind, (table, read, needed) in _PARTS.items():
         if kind not in groups:
             continue
         rows = read(groups[kind])
         frames.setdefault(table, []).append(rows.drop_nulls(needed))
         if kind not in _LOOSE:
-            bad.append(rows.filter(pl.col(needed).is_null()).select("line_no", reason=pl.lit(f"{kind} line cut or changed")))
-    joined = {table: pl.concat(parts, how="diagonal").sort("line_no", maintain_order=True) for table, parts in frames.items()}
+            bad.append(
+                rows.filter(pl.col(needed).is_null()).select(
+                    "line_no", reason=pl.lit(f"{kind} line cut or changed")
+                )
+            )
+    joined = {
+        table: pl.concat(parts, how="diagonal").sort("line_no", maintain_order=True)
+        for table, parts in frames.items()
+    }
     return joined, pl.concat(bad)
 
 
@@ -192,9 +236,13 @@ def _issues(lines: pl.DataFrame, kinds: pl.DataFrame, bad: pl.DataFrame) -> pl.D
         return no_issues()
     reasons = bad.unique("line_no", keep="first", maintain_order=True)
     shared = kinds.group_by("line_no").agg(pl.len().alias("records"), pl.col("last_line_no").max())
-    counted = reasons.join(bad.group_by("line_no").agg(pl.len().alias("bad")), on="line_no").join(shared, on="line_no")
+    counted = reasons.join(bad.group_by("line_no").agg(pl.len().alias("bad")), on="line_no").join(
+        shared, on="line_no"
+    )
     wholly = counted.filter(pl.col("bad") >= pl.col("records"))
-    spread = wholly.with_columns(line_no=pl.int_ranges("line_no", pl.col("last_line_no") + 1)).explode("line_no", empty_as_null=True)
+    spread = wholly.with_columns(line_no=pl.int_ranges("line_no", pl.col("last_line_no") + 1)).explode(
+        "line_no", empty_as_null=True
+    )
     texts = lines.join(spread.select("line_no", "reason"), on="line_no", how="inner", maintain_order="left")
     return issues_of(texts, pl.col("reason"))
 
@@ -226,7 +274,16 @@ FORMAT: Final = Format(
     name="vllm_log",
     title="vLLM server log",
     side=Side.SERVER,
-    fills=("request_event", "engine_sample", "engine_step", "metric_sample", "access_line", "log_event", "server_setting", "request_text"),
+    fills=(
+        "request_event",
+        "engine_sample",
+        "engine_step",
+        "metric_sample",
+        "access_line",
+        "log_event",
+        "server_setting",
+        "request_text",
+    ),
     sniff=sniff,
     parse=parse,
     may_cut=may_cut,

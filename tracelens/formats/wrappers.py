@@ -33,13 +33,45 @@ class WrapperForm:
 
 
 WRAPPERS: Final[tuple[WrapperForm, ...]] = (
-    WrapperForm("cri", rf"^{_ISO} (?:stdout|stderr) (?P<partial>[FP]) ", "containerd and CRI-O files; P parts of records over 16 KiB are joined", "2025-10-21T12:34:56.789012345Z stdout F ", particular=True),
-    WrapperForm("journald iso", rf"^{_ISO} [\w.-]+ [^\s:\[]+(?:\[\d+\])?: ", "journalctl -o short-iso, short-iso-precise; rsyslog", "2025-10-21T12:34:56.789012+0000 gpu-node-3 vllm[4021]: "),
-    WrapperForm("timestamps", rf"^{_ISO} ", "docker logs -t, kubectl logs --timestamps", "2025-10-21T12:34:56.789012345Z "),
-    WrapperForm("syslog", r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ [^\s:\[]+(?:\[\d+\])?: ", "journalctl, syslog", "Oct 21 12:34:56 gpu-node-3 vllm[4021]: "),
+    WrapperForm(
+        "cri",
+        rf"^{_ISO} (?:stdout|stderr) (?P<partial>[FP]) ",
+        "containerd and CRI-O files; P parts of records over 16 KiB are joined",
+        "2025-10-21T12:34:56.789012345Z stdout F ",
+        particular=True,
+    ),
+    WrapperForm(
+        "journald iso",
+        rf"^{_ISO} [\w.-]+ [^\s:\[]+(?:\[\d+\])?: ",
+        "journalctl -o short-iso, short-iso-precise; rsyslog",
+        "2025-10-21T12:34:56.789012+0000 gpu-node-3 vllm[4021]: ",
+    ),
+    WrapperForm(
+        "timestamps",
+        rf"^{_ISO} ",
+        "docker logs -t, kubectl logs --timestamps",
+        "2025-10-21T12:34:56.789012345Z ",
+    ),
+    WrapperForm(
+        "syslog",
+        r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ [^\s:\[]+(?:\[\d+\])?: ",
+        "journalctl, syslog",
+        "Oct 21 12:34:56 gpu-node-3 vllm[4021]: ",
+    ),
     WrapperForm("compose", r"^[\w.-]+ *\| ", "docker compose logs", "vllm-1  | "),
-    WrapperForm("kubectl prefix", r"^\[pod/[^\]\s]+\] ", "kubectl logs --prefix", "[pod/vllm-0/server] ", particular=True),
-    WrapperForm("outer time", r"^\[(?P<local>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d+)?\] ", "supervisors, ts", "[2024-07-08 15:17:34] "),
+    WrapperForm(
+        "kubectl prefix",
+        r"^\[pod/[^\]\s]+\] ",
+        "kubectl logs --prefix",
+        "[pod/vllm-0/server] ",
+        particular=True,
+    ),
+    WrapperForm(
+        "outer time",
+        r"^\[(?P<local>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d+)?\] ",
+        "supervisors, ts",
+        "[2024-07-08 15:17:34] ",
+    ),
     WrapperForm("bullet", r"^\s*[-*•>+] ", "logs pasted as a Markdown list or quotation", "- "),
     WrapperForm("stern", r"^[a-z0-9][\w.-]*[\w] [a-z0-9][\w.-]*[\w] ", "stern", "vllm-0 vllm-container "),
 )
@@ -81,7 +113,9 @@ def _commonest(lines: list[str]) -> str | None:
 def unwrap(lines: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Take wrappers off ``text``; adds ``outer_ts`` (UTC), ``outer_local`` (no zone) and ``is_partial``."""
     lines = lines.with_columns(
-        outer_ts=pl.lit(None, pl.Datetime("us")), outer_local=pl.lit(None, pl.Datetime("us")), is_partial=pl.lit(value=False)
+        outer_ts=pl.lit(None, pl.Datetime("us")),
+        outer_local=pl.lit(None, pl.Datetime("us")),
+        is_partial=pl.lit(value=False),
     )
     for name in names:
         lines = _peel(lines, _BY_NAME[name], pl.col("text").str.contains(_BY_NAME[name].pattern))
@@ -106,10 +140,15 @@ def _peel(lines: pl.DataFrame, form: WrapperForm, fits: pl.Expr) -> pl.DataFrame
     here = pl.col("fits")
     changes = {"text": pl.when(here).then(text.str.replace(form.pattern, "")).otherwise(text)}
     if "outer" in form.pattern and form.name != "outer time":
-        changes["outer_ts"] = pl.when(here).then(pl.coalesce("outer_ts", _instant(form.pattern))).otherwise(pl.col("outer_ts"))
+        changes["outer_ts"] = (
+            pl.when(here).then(pl.coalesce("outer_ts", _instant(form.pattern))).otherwise(pl.col("outer_ts"))
+        )
     if "(?P<local>" in form.pattern:
-        local = text.str.extract_groups(form.pattern).struct.field("local").str.replace("T", " ").str.to_datetime(
-            "%Y-%m-%d %H:%M:%S", strict=False, time_unit="us"
+        local = (
+            text.str.extract_groups(form.pattern)
+            .struct.field("local")
+            .str.replace("T", " ")
+            .str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
         )
         changes["outer_local"] = pl.when(here).then(local).otherwise(pl.col("outer_local"))
     if form.name == "cri":
@@ -124,8 +163,12 @@ def _instant(pattern: str) -> pl.Expr:
     stamp = groups.struct.field("outer").str.replace(",", ".", literal=True).str.replace("T", " ")
     whole = stamp.str.slice(0, 19).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
     fraction = stamp.str.extract(r"\.(\d{1,6})").str.pad_end(6, "0").cast(pl.Int64, strict=False).fill_null(0)
-    zone = groups.struct.field("zone").str.replace("Z", "+0000", literal=True).str.replace(":", "", literal=True)
-    minutes = zone.str.slice(1, 2).cast(pl.Int64, strict=False) * 60 + zone.str.slice(3, 2).cast(pl.Int64, strict=False)
+    zone = (
+        groups.struct.field("zone").str.replace("Z", "+0000", literal=True).str.replace(":", "", literal=True)
+    )
+    minutes = zone.str.slice(1, 2).cast(pl.Int64, strict=False) * 60 + zone.str.slice(3, 2).cast(
+        pl.Int64, strict=False
+    )
     offset = pl.when(zone.str.starts_with("-")).then(-minutes).otherwise(minutes)
     return whole + pl.duration(microseconds=fraction) - pl.duration(minutes=offset)
 

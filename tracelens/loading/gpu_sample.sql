@@ -133,7 +133,7 @@ hour_change AS (
 
 SELECT
     placed.* EXCLUDE (
-        position, place, is_unnumbered, passed_ts, passed_place, passed_line_no, passed_layout, resolution_s, step_s, is_again,
+        tick, position, place, is_unnumbered, passed_ts, passed_place, passed_line_no, passed_layout, resolution_s, step_s, is_again,
         is_new_layout, hour_step, is_apart, begins_tick, begins_run, hour_no, run_no, tick_no, row_no, next_line_no, place_in_tick
     ) REPLACE (
         -- Of an hour that comes twice, what lies before the step back is the earlier one.

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracelens.errors import UsageError
 from tracelens.formats.base import PLACEHOLDER_YEAR, Clock, Side
-from tracelens.ingest.parts import ParsedSource
+from tracelens.ingestion.parts import ParsedSource
 from tracelens.store import Placement
 
 _OPTION: Final = {Side.SERVER: "--tz", Side.GPU: "--gpu-tz", Side.CLIENT: "--client-tz"}
@@ -69,11 +69,19 @@ def zone_of(text: str) -> tuple[str | None, timedelta]:
             return ZoneInfo(text).key, timedelta(0)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             pass
-    raise UsageError(f"{text!r} is no time zone", hint="give a name such as Europe/Berlin, or an offset such as +02:00")
+    raise UsageError(
+        f"{text!r} is no time zone", hint="give a name such as Europe/Berlin, or an offset such as +02:00"
+    )
 
 
-def place(clock: Clock, side: Side, parsed: ParsedSource, options: TimeOptions, neighbours: Sequence[Neighbour],
-          modified_ts: float | None) -> tuple[Placement, str]:
+def place(
+    clock: Clock,
+    side: Side,
+    parsed: ParsedSource,
+    options: TimeOptions,
+    neighbours: Sequence[Neighbour],
+    modified_ts: float | None,
+) -> tuple[Placement, str]:
     """How the stamps of one source become UTC, and the words for it."""
     if clock is Clock.UTC:
         return Placement(), "stamps are UTC instants"
@@ -83,12 +91,19 @@ def place(clock: Clock, side: Side, parsed: ParsedSource, options: TimeOptions, 
         return Placement(), "no stamps"
     name, offset, said = _zone(side, options)
     if clock is Clock.LOCAL:
-        return Placement(zone=name, shift_s=offset.total_seconds()), f"dates as written; {said}{_hours_said(parsed)}"
+        return Placement(
+            zone=name, shift_s=offset.total_seconds()
+        ), f"dates as written; {said}{_hours_said(parsed)}"
     anchor = _anchor(parsed, clock, options, neighbours, modified_ts)
     years, days, what = _shift(clock, parsed, _on_wall(anchor, name, offset))
     placed = Placement(
-        years, days, tuple(parsed.steps), tuple(parsed.back_steps), "years" if clock is Clock.YEARLESS else "days",
-        name, offset.total_seconds(),
+        years,
+        days,
+        tuple(parsed.steps),
+        tuple(parsed.back_steps),
+        "years" if clock is Clock.YEARLESS else "days",
+        name,
+        offset.total_seconds(),
     )
     return placed, f"{what}; {said}{_steps_said(clock, parsed)}{_hours_said(parsed)}"
 
@@ -118,8 +133,14 @@ def _hours_said(parsed: ParsedSource) -> str:
     """What was made of whole hours in a GPU log that come twice or are missing."""
     twice = [line for line, step in parsed.hours if step < 0]
     missing = [line for line, step in parsed.hours if step > 0]
-    said = f"; line {twice[0]} goes back an hour as when summer time ends, rows before it are taken an hour earlier" if twice else ""
-    return said + (f"; before line {missing[0]} an hour is missing, a clock change or a pause" if missing else "")
+    said = (
+        f"; line {twice[0]} goes back an hour as when summer time ends, rows before it are taken an hour earlier"
+        if twice
+        else ""
+    )
+    return said + (
+        f"; before line {missing[0]} an hour is missing, a clock change or a pause" if missing else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +159,30 @@ class _Anchor:
     slack: timedelta = timedelta(hours=14)
 
 
-def _anchor(parsed: ParsedSource, clock: Clock, options: TimeOptions, neighbours: Sequence[Neighbour],
-            modified_ts: float | None) -> _Anchor:
+def _anchor(
+    parsed: ParsedSource,
+    clock: Clock,
+    options: TimeOptions,
+    neighbours: Sequence[Neighbour],
+    modified_ts: float | None,
+) -> _Anchor:
     if options.date is not None:
         return _Anchor(datetime.combine(options.date, time()), "--date", begins=True, in_utc=False)
     if neighbours:
-        best = min(neighbours, key=lambda n: (_distance(n, parsed.last_stamp, clock), not n.has_zone, -(n.last - n.first).total_seconds(), n.label))
+        best = min(
+            neighbours,
+            key=lambda n: (
+                _distance(n, parsed.last_stamp, clock),
+                not n.has_zone,
+                -(n.last - n.first).total_seconds(),
+                n.label,
+            ),
+        )
         return _Anchor(best.first + (best.last - best.first) / 2, best.label, in_utc=best.has_zone)
     if modified_ts is not None:
-        return _Anchor(datetime.fromtimestamp(modified_ts, UTC).replace(tzinfo=None), "the file's own date", ends=True)
+        return _Anchor(
+            datetime.fromtimestamp(modified_ts, UTC).replace(tzinfo=None), "the file's own date", ends=True
+        )
     return _Anchor(datetime.now(UTC).replace(tzinfo=None), "today, for want of anything better", ends=True)
 
 
@@ -186,7 +222,11 @@ def _year(last: datetime, anchor: _Anchor) -> int:
     if not anchor.ends:
         return _nearest_year(last, anchor.at)
     latest = anchor.at + max(anchor.slack, timedelta(days=1))
-    return next(year for year in range(latest.year, 0, -1) if _in_year(last, year) <= latest and _in_year(last, year).day == last.day)
+    return next(
+        year
+        for year in range(latest.year, 0, -1)
+        if _in_year(last, year) <= latest and _in_year(last, year).day == last.day
+    )
 
 
 def _shift(clock: Clock, parsed: ParsedSource, anchor: _Anchor) -> tuple[int, int, str]:
@@ -209,5 +249,7 @@ def _last_day(parsed: ParsedSource, anchor: _Anchor, passed: int) -> date:
         end = datetime.combine(anchor.at.date(), last.time())
         return (end if end <= anchor.at + anchor.slack else end - timedelta(days=1)).date()
     half = (last - first + timedelta(days=passed)) / 2
-    ends = [datetime.combine((anchor.at + half).date() + timedelta(days=day), last.time()) for day in (-1, 0, 1)]
+    ends = [
+        datetime.combine((anchor.at + half).date() + timedelta(days=day), last.time()) for day in (-1, 0, 1)
+    ]
     return min(ends, key=lambda end: abs(end - half - anchor.at)).date()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,8 +18,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
-from tracelens.ingest.chunks import CHUNK_BYTES, Reading, lines_frame
-from tracelens.ingest.report import OnProgress, Progress
+from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, lines_frame
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
 HALF_PERIOD_S: Final = {Clock.YEARLESS: 183 * 86400.0, Clock.DAYLESS: 12 * 3600.0}
@@ -94,8 +93,14 @@ class _Task:
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
         written = {name: self.write(name, index, frame) for name, frame in tables.items()}
         return _Done(
-            lines.height, parsed.understood, written, waiting, _reasons(parsed), *_ends(parsed.stamps),
-            _jumps(parsed.stamps, self.half_period_s), _hours(_jumps(parsed.stamps, self.hour_jump_s)),
+            lines.height,
+            parsed.understood,
+            written,
+            waiting,
+            _reasons(parsed),
+            *_ends(parsed.stamps),
+            _jumps(parsed.stamps, self.half_period_s),
+            _hours(_jumps(parsed.stamps, self.hour_jump_s)),
         )
 
     @property
@@ -118,7 +123,9 @@ class _Task:
 
 
 def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:
-    grouped = parsed.issues.group_by("reason").agg(pl.len().alias("count"), pl.col("line_no").min().alias("first"))
+    grouped = parsed.issues.group_by("reason").agg(
+        pl.len().alias("count"), pl.col("line_no").min().alias("first")
+    )
     return {reason: (count, first) for reason, count, first in grouped.iter_rows()}
 
 
@@ -130,7 +137,9 @@ def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
 def _jumps(stamps: pl.DataFrame, half_period_s: float | None) -> list[tuple[int, float]]:
     if half_period_s is None or stamps.height < 2:  # noqa: PLR2004 - a jump takes two stamps
         return []
-    steps = stamps.drop_nulls("stamp").select("line_no", step=pl.col("stamp").diff().dt.total_seconds(fractional=True))
+    steps = stamps.drop_nulls("stamp").select(
+        "line_no", step=pl.col("stamp").diff().dt.total_seconds(fractional=True)
+    )
     far = steps.filter(pl.col("step").abs() > half_period_s)
     return [(int(line), float(step)) for line, step in far.head(MAX_JUMPS).iter_rows()]
 
@@ -138,12 +147,23 @@ def _jumps(stamps: pl.DataFrame, half_period_s: float | None) -> list[tuple[int,
 def _hours(jumps: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """Those of the jumps that look like a clock change."""
     below, above = HOUR_SLACK_S
-    return [(line, step) for line, step in jumps if any(-below <= step - hour <= above for hour in (-HOUR_S, HOUR_S))]
+    return [
+        (line, step)
+        for line, step in jumps
+        if any(-below <= step - hour <= above for hour in (-HOUR_S, HOUR_S))
+    ]
 
 
-def parse_source(task: tuple[Format, Claim], reading: Reading, folder: Path, *, keep_text: bool, on_progress: OnProgress | None = None,
-                 before_bytes: int = 0, total_bytes: int = 0, chunk_bytes: int | None = None) -> ParsedSource:
-    """Read and parse one input into Parquet parts under `folder`."""
+def parse_source(
+    task: tuple[Format, Claim],
+    reading: Reading,
+    folder: Path,
+    *,
+    keep_text: bool,
+    on_read: Callable[[int], None] | None = None,
+    chunk_bytes: int | None = None,
+) -> ParsedSource:
+    """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
     work = _Task(kind, claim, folder, keep_text)
     stitched = _Stitcher(work, ParsedSource())
@@ -154,8 +174,8 @@ def parse_source(task: tuple[Format, Claim], reading: Reading, folder: Path, *, 
                 pending.append(pool.submit(work.run, data, first_line_no, index, context))
                 while len(pending) > WORKERS:
                     stitched.take(pending.popleft().result())
-                if on_progress:
-                    on_progress(Progress(before_bytes + reading.bytes_read, total_bytes, reading.source.label))
+                if on_read:
+                    on_read(reading.bytes_read)
             while pending:
                 stitched.take(pending.popleft().result())
         except BaseException:

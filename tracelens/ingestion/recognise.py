@@ -10,8 +10,8 @@ from typing import Any, Final
 from tracelens import formats
 from tracelens.errors import SourceError
 from tracelens.formats.base import Claim, Format, Head
-from tracelens.ingest.chunks import head_of, peeked
-from tracelens.ingest.report import FileReport, State
+from tracelens.ingestion.chunks import head_of, peeked
+from tracelens.ingestion.report import FileReport, State
 from tracelens.opening import Input
 
 _BLOCK: Final = 4 << 20
@@ -29,7 +29,9 @@ class Recognised:
     note: str = ""
 
 
-def recognise(source: Input, known: Iterable[Mapping[str, Any]], forced: str | None) -> Recognised | FileReport:
+def recognise(
+    source: Input, known: Iterable[Mapping[str, Any]], forced: str | None
+) -> Recognised | FileReport:
     """Find a file's format, or say what became of it instead.  May raise `SourceError` or `OSError`."""
     earlier = [row for row in known if row["path"] == source.label]
     if source.size_bytes is not None and _already_in(source, known):
@@ -57,10 +59,16 @@ def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:
 
 def _unknown(head: Head, has_nul: bool, found: list[tuple[Format, Claim]], forced: str | None) -> str:
     if found:
-        return "claimed by several formats: " + ", ".join(kind.name for kind, _ in found) + "; choose with --format"
+        return (
+            "claimed by several formats: "
+            + ", ".join(kind.name for kind, _ in found)
+            + "; choose with --format"
+        )
     if has_nul:
         return "binary data"
-    tried = forced or f"{len(formats.FORMATS)} formats tried: {', '.join(kind.name for kind in formats.FORMATS)}"
+    tried = (
+        forced or f"{len(formats.FORMATS)} formats tried: {', '.join(kind.name for kind in formats.FORMATS)}"
+    )
     return f"begins with {head.first.strip()[:_SHOWN]!r}; {tried}"
 
 
@@ -74,7 +82,11 @@ def _replaced(source: Input, earlier: list[Mapping[str, Any]]) -> tuple[int | No
     for row in earlier:
         if source.label == "-" or source.size_bytes is None:
             continue
-        begins = _hash_of_lines(source, row["line_count"]) if source.compressed else _hash(source, row["size_bytes"])
+        begins = (
+            _hash_of_lines(source, row["line_count"])
+            if source.compressed
+            else _hash(source, row["size_bytes"])
+        )
         if begins == row["sha256"]:
             return int(row["source_id"]), "grown since it was read"
     return None, "another file of this name is in the case; both are kept" if earlier else ""

@@ -5,27 +5,34 @@ Parsing needs no case and may take long; the case is held only while the parts a
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from tracelens.errors import CaseError
 from tracelens.formats.base import Clock
-from tracelens.ingest.chunks import Reading
-from tracelens.ingest.parts import ParsedSource, parse_source
-from tracelens.ingest.placing import Neighbour, TimeOptions, place
-from tracelens.ingest.recognise import Recognised, recognise
-from tracelens.ingest.report import FileReport, IngestReport, OnProgress, Progress, State
+from tracelens.ingestion.chunks import Reading
+from tracelens.ingestion.parts import ParsedSource, parse_source
+from tracelens.ingestion.placing import Neighbour, TimeOptions, place
+from tracelens.ingestion.recognise import Recognised, recognise
+from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, State
 from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
 from tracelens.store import CaseWriter, SourceRow, Store
 
-__all__ = ["FileReport", "IngestOptions", "IngestReport", "OnProgress", "Progress", "State", "TimeOptions", "ingest"]
+__all__ = [
+    "FileReport",
+    "IngestOptions",
+    "IngestReport",
+    "OnProgress",
+    "Progress",
+    "State",
+    "TimeOptions",
+    "ingest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class IngestOptions:
 
     run: str = "default"
     format: str | None = None
-    time: TimeOptions = TimeOptions()
+    time: TimeOptions = field(default_factory=TimeOptions)
     keep_text: bool = False
 
 
@@ -48,15 +55,24 @@ class _Parsed:
     size_bytes: int
 
 
-def ingest(sources: Sequence[str], case: Path, options: IngestOptions = IngestOptions(), on_progress: OnProgress | None = None) -> IngestReport:
+def ingest(
+    sources: Sequence[str],
+    case: Path,
+    options: IngestOptions | None = None,
+    on_progress: OnProgress | None = None,
+) -> IngestReport:
     """Read `sources` into the case; see `IngestReport`.
 
     Nothing is written unless at least one file was read.  Raises `CaseError` where the case cannot be written.
     """
     started = time.perf_counter()
+    options = options or IngestOptions()
     options.time.check()
     if not case.absolute().parent.is_dir():
-        raise CaseError(f"{case}: there is no folder {case.parent}", hint="make the folder first, or choose another --case")
+        raise CaseError(
+            f"{case}: there is no folder {case.parent}",
+            hint="make the folder first, or choose another --case",
+        )
     found = list(expand(list(sources)))
     with tempfile.TemporaryDirectory(prefix="tracelens-") as scratch:
         read = _parse_all(found, case, options, Path(scratch), on_progress)
@@ -73,8 +89,13 @@ def _known_sources(case: Path, run: str) -> list[dict[str, Any]]:
         return store.run("SELECT * FROM source WHERE run_id = $run", {"run": run}).dicts()
 
 
-def _parse_all(found: list[Input | Unreadable], case: Path, options: IngestOptions, scratch: Path,
-               on_progress: OnProgress | None) -> list[_Parsed | FileReport]:
+def _parse_all(
+    found: list[Input | Unreadable],
+    case: Path,
+    options: IngestOptions,
+    scratch: Path,
+    on_progress: OnProgress | None,
+) -> list[_Parsed | FileReport]:
     known = _known_sources(case, options.run)
     total = sum(one.size_bytes or 0 for one in found if isinstance(one, Input))
     results: list[_Parsed | FileReport] = []
@@ -98,16 +119,29 @@ class _Counter:
     before_bytes: int
     total_bytes: int
 
+    def telling(self, label: str) -> Callable[[int], None] | None:
+        """What to call with the bytes read of one file."""
+        tell = self.on_progress
+        if tell is None:
+            return None
+        return lambda done_bytes: tell(Progress(self.before_bytes + done_bytes, self.total_bytes, label))
+
 
 def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport]) -> FileReport | None:
     if not isinstance(result, _Parsed):
         return None
     twin = next((e for e in earlier if isinstance(e, _Parsed) and e.sha256 == result.sha256), None)
     label = result.recognised.source.label
-    return FileReport(label, State.UNCHANGED, note=f"the same bytes as {twin.recognised.source.label}") if twin else None
+    return (
+        FileReport(label, State.UNCHANGED, note=f"the same bytes as {twin.recognised.source.label}")
+        if twin
+        else None
+    )
 
 
-def _parse_one(source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: _Counter) -> _Parsed | FileReport:
+def _parse_one(
+    source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: _Counter
+) -> _Parsed | FileReport:
     try:
         found = recognise(source, known, options.format)
         if isinstance(found, FileReport):
@@ -115,8 +149,11 @@ def _parse_one(source: Input, known: list[dict[str, Any]], options: IngestOption
         folder.mkdir()
         reading = Reading(found.source)
         parsed = parse_source(
-            (found.kind, found.claim), reading, folder, keep_text=options.keep_text,
-            on_progress=counter.on_progress, before_bytes=counter.before_bytes, total_bytes=counter.total_bytes,
+            (found.kind, found.claim),
+            reading,
+            folder,
+            keep_text=options.keep_text,
+            on_read=counter.telling(source.label),
         )
     except READ_ERRORS as error:
         return FileReport(source.label, State.UNREADABLE, note=_reason(error))
@@ -157,7 +194,12 @@ def _neighbour(one: _Parsed, options: TimeOptions) -> Neighbour | None:
 def _neighbours_in(writer: CaseWriter, run: str) -> list[Neighbour]:
     dated = (Clock.UTC.value, Clock.LOCAL.value)
     return [
-        Neighbour(Path(row["path"]).name, _naive(row["first_ts"]), _naive(row["last_ts"]), row["clock"] == Clock.UTC.value)
+        Neighbour(
+            Path(row["path"]).name,
+            _naive(row["first_ts"]),
+            _naive(row["last_ts"]),
+            row["clock"] == Clock.UTC.value,
+        )
         for row in writer.sources(run)
         if row["clock"] in dated and row["first_ts"] is not None
     ]
@@ -167,9 +209,13 @@ def _naive(stamp: datetime) -> datetime:
     return stamp.replace(tzinfo=None)
 
 
-def _load_one(writer: CaseWriter, one: _Parsed, options: IngestOptions, neighbours: list[Neighbour]) -> tuple[int, FileReport]:
+def _load_one(
+    writer: CaseWriter, one: _Parsed, options: IngestOptions, neighbours: list[Neighbour]
+) -> tuple[int, FileReport]:
     found, parsed = one.recognised, one.parsed
-    placement, said = place(found.claim.clock, found.kind.side, parsed, options.time, neighbours, found.source.modified_ts)
+    placement, said = place(
+        found.claim.clock, found.kind.side, parsed, options.time, neighbours, found.source.modified_ts
+    )
     if found.replaces is not None:
         writer.drop_source(found.replaces)
     source_id = writer.add_source(_source_row(one, options.run, said))
@@ -178,37 +224,43 @@ def _load_one(writer: CaseWriter, one: _Parsed, options: IngestOptions, neighbou
         for table, files in sorted(parsed.parts.items())
     }
     if found.kind.defaults is not None:
-        assumed = found.kind.defaults(found.claim.settings.get("implies", {}) | writer.stated_settings(source_id))
+        assumed = found.kind.defaults(
+            found.claim.settings.get("implies", {}) | writer.stated_settings(source_id)
+        )
         rows["server_setting"] = rows.get("server_setting", 0) + writer.add_defaults(source_id, assumed)
     issues = rows.pop("ingest_issue", 0)
     assert issues == parsed.skipped
     reason, count = parsed.reasons.most_common(1)[0] if parsed.reasons else ("", 0)
     return source_id, FileReport(
-        found.source.label, State.READ if found.replaces is None else State.REPLACED, found.kind.name, found.claim.variant,
-        parsed.line_count, parsed.understood, parsed.skipped, rows, reason, count,
-        parsed.first_issue_line.get(reason, 0), said, found.note,
+        found.source.label,
+        State.READ if found.replaces is None else State.REPLACED,
+        found.kind.name,
+        found.claim.variant,
+        parsed.line_count,
+        parsed.understood,
+        parsed.skipped,
+        rows,
+        reason,
+        count,
+        parsed.first_issue_line.get(reason, 0),
+        said,
+        found.note,
     )
 
 
 def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
     found, parsed = one.recognised, one.parsed
     return SourceRow(
-        run_id=run, path=found.source.label, format=found.kind.name, variant=found.claim.variant,
-        side=found.kind.side.value, sha256=one.sha256, size_bytes=one.size_bytes, line_count=parsed.line_count,
-        understood_count=parsed.understood, skipped_count=parsed.skipped, clock=found.claim.clock.value, time_basis=said,
+        run_id=run,
+        path=found.source.label,
+        format=found.kind.name,
+        variant=found.claim.variant,
+        side=found.kind.side.value,
+        sha256=one.sha256,
+        size_bytes=one.size_bytes,
+        line_count=parsed.line_count,
+        understood_count=parsed.understood,
+        skipped_count=parsed.skipped,
+        clock=found.claim.clock.value,
+        time_basis=said,
     )
-
-
-_FUNCTION: Final = sys.modules["tracelens"].__dict__["ingest"]
-
-
-class _Package(ModuleType):
-    """This package, callable: importing it puts it in the place of the function `tracelens.ingest`."""
-
-    def __call__(self, *args: Any, **options: Any) -> IngestReport:
-        """Do as `tracelens.ingest` does."""
-        report: IngestReport = _FUNCTION(*args, **options)
-        return report
-
-
-sys.modules[__name__].__class__ = _Package

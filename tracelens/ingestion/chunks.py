@@ -24,7 +24,11 @@ HEAD_BYTES: Final = 128 << 10
 HEAD_LINES: Final = 400
 _TAIL_BYTES: Final = 4 << 10
 _SAMPLE_BYTES: Final = 16 << 10
-_BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 def utf8(data: bytes) -> bytes:
@@ -41,7 +45,9 @@ def lines_frame(data: bytes, first_line_no: int) -> pl.DataFrame:
     if not data:
         return pl.DataFrame(schema={"line_no": pl.Int64, "text": pl.String})
     frame = pl.scan_lines(io.BytesIO(utf8(data)), name="text").collect()
-    return frame.select(pl.int_range(first_line_no, first_line_no + pl.len(), dtype=pl.Int64).alias("line_no"), "text")
+    return frame.select(
+        pl.int_range(first_line_no, first_line_no + pl.len(), dtype=pl.Int64).alias("line_no"), "text"
+    )
 
 
 @dataclass

@@ -1,0 +1,27 @@
+"""The one place that opens DuckDB: cases are written here, and read here, and nowhere else."""
+
+from __future__ import annotations
+
+from tracelens.store.memory import Column, MemoryCase, Statement
+from tracelens.store.placement import Placement
+from tracelens.store.reader import Sitting, Store
+from tracelens.store.result import Result
+from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
+from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
+
+__all__ = [
+    "WRITER_MEMORY",
+    "CaseWriter",
+    "Column",
+    "MemoryCase",
+    "Placement",
+    "Result",
+    "Sitting",
+    "SourceRow",
+    "Statement",
+    "Store",
+    "apply_schema",
+    "ddl",
+    "memory_case",
+    "schema_version",
+]

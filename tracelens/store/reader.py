@@ -1,0 +1,132 @@
+"""Reading a case, with no way out of it: read only, no files, no network, no extensions, settings locked."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+
+from tracelens.errors import CaseError, QueryError
+from tracelens.store.result import Result, asked
+from tracelens.store.schema import READ_ONLY_SETTINGS, ddl, schema_version
+
+
+class Store:
+    """A case opened for reading.  Every query runs on a cursor of its own, so threads may share a store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = _open_read_only(path)
+
+    def run(
+        self,
+        sql: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        limit: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
+        """Run one query; one row more than `limit` is fetched, to know whether there were more.
+
+        Raises `QueryError` with DuckDB's message, `QueryTimeout` when `timeout_s` has passed.
+        """
+        with self._cursor() as cursor:
+            return asked(cursor, sql, params, limit, timeout_s)
+
+    @contextlib.contextmanager
+    def sitting(self) -> Iterator[Sitting]:
+        """Many queries on one cursor, on which views may be computed once for all of them."""
+        with self._cursor() as cursor:
+            yield Sitting(self.path, cursor)
+
+    def close(self) -> None:
+        """Close the case."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._connection.cursor()
+        try:
+            yield cursor
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+        finally:
+            cursor.close()
+
+
+class Sitting:
+    """A case asked many questions in a row."""
+
+    def __init__(self, path: Path, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self._cursor = cursor
+
+    def run(self, sql: str, params: Mapping[str, Any] | None = None) -> Result:
+        """Rows of one query; raises `QueryError` with DuckDB's message."""
+        try:
+            return asked(self._cursor, sql, params)
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+    def keep(self, view: str) -> None:
+        """Compute a view now; queries, and views above it, read what was computed.  It lies in memory, not in the case."""
+        name = quoted(view)
+        self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}")  # noqa: S608
+
+    def views(self) -> list[str]:
+        """The views of the case, those before that others are made of."""
+        made = [name for _, text in ddl() for name in re.findall(r"^CREATE VIEW (\w+)", text, re.MULTILINE)]
+        return list(dict.fromkeys(made))
+
+    def runs_having(self, relation: str) -> set[str]:
+        """Runs in which a table or view has a row."""
+        return {str(row[0]) for row in self.run(f"SELECT DISTINCT run_id FROM {quoted(relation)}").rows}  # noqa: S608
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
+    if not path.exists():
+        raise CaseError(
+            f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
+        )
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY_SETTINGS))
+    except duckdb.Error as error:
+        raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})") from error
+    try:
+        _check_version(connection, path)
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    try:
+        row = connection.execute("SELECT value FROM case_property WHERE key = 'schema_version'").fetchone()
+    except duckdb.Error as error:
+        raise CaseError(f"{path}: a DuckDB file, but not a tracelens case") from error
+    if row is None or row[0] != schema_version():
+        raise CaseError(
+            f"{path}: made by a tracelens with other tables (schema {row[0] if row else 'unknown'}, this is {schema_version()})",
+            hint="ingest the sources again into a new case; logs are the truth, cases are cheap",
+        )

@@ -1,0 +1,78 @@
+"""The schema of a case: the DDL files, applied in order, and what the catalog says of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+import duckdb
+
+from tracelens import resources
+from tracelens.errors import CaseError
+
+READ_ONLY_SETTINGS: Final = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+}
+"""Settings of a connection that may not reach out."""
+
+
+def ddl() -> Iterator[tuple[str, str]]:
+    """Name and text of every DDL file, tables first, then views, each in the order of their names."""
+    for folder in ("tables", "views"):
+        for path in sorted((resources.schemas() / folder).glob("*.sql")):
+            yield f"{folder}/{path.name}", path.read_text(encoding="utf-8")
+
+
+@cache
+def schema_version() -> str:
+    """Hash of the DDL: two cases with the same one have the same tables and views."""
+    return hashlib.sha256("\n".join(text for _, text in ddl()).encode()).hexdigest()[:12]
+
+
+def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create every table and view in an empty database."""
+    connection.begin()
+    for name, text in ddl():
+        try:
+            connection.execute(text)
+        except duckdb.Error as error:
+            raise CaseError(f"schemas/{name}: {error}") from error
+    connection.commit()
+
+
+def memory_case() -> duckdb.DuckDBPyConnection:
+    """An empty case in memory, for checks on views and queries.  It has no way out, like a case that is read."""
+    connection = duckdb.connect(":memory:", config=dict(READ_ONLY_SETTINGS))
+    apply_schema(connection)
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return connection
+
+
+def fact_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Tables whose rows name a source, except `source` itself."""
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_columns() WHERE column_name = 'source_id' AND table_name <> 'source' "
+        "AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) ORDER BY ALL"
+    ).fetchall()
+    return [row[0] for row in found]
+
+
+def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Table and column of every instant in the fact tables."""
+    tables = fact_tables(connection)
+    found = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' ORDER BY ALL"
+    ).fetchall()
+    return [(table, column) for table, column in found if table in tables]
+
+
+def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
+    """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names."""
+    text = (resources.loading() / f"{name}.sql").read_text(encoding="utf-8")
+    for statement in connection.extract_statements(text):
+        wanted = {key: value for key, value in params.items() if key in statement.named_parameters}
+        connection.execute(statement, wanted or None)

@@ -1,0 +1,254 @@
+"""Writing a case, completely or not at all.
+
+`CaseWriter` works on a copy beside the case and puts it in the case's place in one step at the end.  Whoever reads
+meanwhile sees the old state.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import duckdb
+
+from tracelens import resources
+from tracelens.errors import CaseError
+from tracelens.store.placement import Placement, placed
+from tracelens.store.reader import Store
+from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
+
+WRITER_MEMORY: Final = "256MB"
+"""DuckDB's memory while a case is written; the parser needs the rest of the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A row of `source`, as ingest knows it before the facts are in."""
+
+    run_id: str
+    path: str
+    format: str
+    variant: str
+    side: str
+    sha256: str
+    size_bytes: int
+    line_count: int
+    understood_count: int
+    skipped_count: int
+    clock: str
+    time_basis: str
+
+
+class CaseWriter:
+    """A case being written.  Leaving the block without an exception puts it in place; with one, nothing changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._target = path.resolve()
+        """Where the case lies; `path` may be a link to it, and stays one."""
+        self._partial = self._target.with_name(f".{self._target.name}.partial")
+        self._lock_path = self._target.with_name(f".{self._target.name}.lock")
+
+    def __enter__(self) -> Self:
+        self._lock = self._take_lock()
+        try:
+            self._connection = self._open_copy()
+        except BaseException:
+            self._drop_partial()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._connection.execute("CHECKPOINT")
+            self._connection.close()
+            if kind is None:
+                self._partial.replace(self._target)
+        finally:
+            self._drop_partial()
+
+    def _take_lock(self) -> int:
+        """Hold the folder entry ``.NAME.lock``: two ingests into one case never mix."""
+        try:
+            handle = os.open(self._lock_path, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise CaseError(f"{self.path}: cannot write there ({error.strerror})") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+            os.close(handle)
+            raise CaseError(
+                f"{self.path}: another ingest{f' (process {holder})' if holder else ''} is writing this case",
+                hint="wait for it to end, or choose another --case",
+            ) from error
+        if not self._lock_path.exists() or os.fstat(handle).st_ino != self._lock_path.stat().st_ino:
+            os.close(handle)  # whoever held it took the entry away in between
+            return self._take_lock()
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        return handle
+
+    def _open_copy(self) -> duckdb.DuckDBPyConnection:
+        self._partial.unlink(missing_ok=True)
+        known = self._target.exists()
+        if known:
+            Store(self.path).close()
+            shutil.copyfile(self._target, self._partial)
+        connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
+        self._partial.chmod(0o600)
+        if not known:
+            apply_schema(connection)
+            connection.execute(
+                "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
+                {"v": schema_version()},
+            )
+        return connection
+
+    def _drop_partial(self) -> None:
+        self._partial.unlink(missing_ok=True)
+        self._partial.with_name(self._partial.name + ".wal").unlink(missing_ok=True)
+        self._lock_path.unlink(missing_ok=True)
+        os.close(self._lock)
+
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Rows of a query on the case being written."""
+        return self._connection.execute(sql, dict(params) if params else None).fetchall()
+
+    def sources(self, run_id: str) -> list[dict[str, Any]]:
+        """The sources that a run has already."""
+        cursor = self._connection.execute("SELECT * FROM source WHERE run_id = $run", {"run": run_id})
+        columns = [column[0] for column in cursor.description or []]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def drop_source(self, source_id: int) -> None:
+        """Take out a source and every fact it gave."""
+        for table in fact_tables(self._connection):
+            self._connection.execute(f"DELETE FROM {table} WHERE source_id = $id", {"id": source_id})  # noqa: S608
+        self._connection.execute("DELETE FROM source WHERE source_id = $id", {"id": source_id})
+
+    def add_source(self, row: SourceRow) -> int:
+        """Enter a source; returns its number."""
+        (source_id,) = self._connection.execute(
+            "SELECT coalesce(max(source_id), 0) + 1 FROM source"
+        ).fetchall()[0]
+        self._connection.execute(
+            """
+            INSERT INTO source BY NAME
+            SELECT $source_id AS source_id, $run_id AS run_id, $path AS path, $format AS format, $variant AS variant,
+                   $side AS side, $sha256 AS sha256, $size_bytes AS size_bytes, $line_count AS line_count,
+                   $understood_count AS understood_count, $skipped_count AS skipped_count, 0 AS record_count,
+                   $clock AS clock, $time_basis AS time_basis
+            """,
+            {
+                "source_id": source_id,
+                **asdict(row),
+            },
+        )
+        return int(source_id)
+
+    def load(self, table: str, parts: Sequence[Path], source: tuple[str, int], placement: Placement) -> int:
+        """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows.
+
+        A file ``loading/TABLE.sql`` shapes the rows of ``part`` first, where a table needs that.
+        """
+        run_id, source_id = source
+        if not parts:
+            return 0
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW part AS {self._placed(table, parts, placement)}"
+        )
+        special = resources.loading() / f"{table}.sql"
+        shape = special.read_text(encoding="utf-8") if special.exists() else "SELECT * FROM part"
+        before = self._count(table, source_id)
+        self._connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT $run AS run_id, $source AS source_id, * FROM ({shape})",  # noqa: S608
+            {"run": run_id, "source": source_id},
+        )
+        return self._count(table, source_id) - before
+
+    def _count(self, table: str, source_id: int) -> int:
+        return int(self.rows(f"SELECT count(*) FROM {table} WHERE source_id = $id", {"id": source_id})[0][0])  # noqa: S608
+
+    def _placed(self, table: str, parts: Sequence[Path], placement: Placement) -> str:
+        """Rows of the parts, stamps on UTC; columns that a format does not write are there, and NULL."""
+        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
+        scan = f"read_parquet([{files}], union_by_name = true)"
+        written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
+        replaced = ", ".join(
+            f"{placed(name, placement)} AS {name}" for name, kind in written.items() if kind == "TIMESTAMP"
+        )
+        columns = self.rows(
+            "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
+        )
+        missing = "".join(
+            f", NULL AS {name}" for (name,) in columns if name not in {*written, "run_id", "source_id"}
+        )
+        return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''}{missing} FROM {scan}"  # noqa: S608
+
+    def stated_settings(self, source_id: int) -> dict[str, str]:
+        """Settings that a source states; the last line that states one holds."""
+        return dict(
+            self.rows(
+                "SELECT key, arg_max(value, line_no) FROM server_setting WHERE source_id = $id AND value IS NOT NULL GROUP BY key",
+                {"id": source_id},
+            )
+        )
+
+    def add_defaults(self, source_id: int, defaults: Sequence[tuple[str, str, str]]) -> int:
+        """Enter settings that a version's defaults give, on the line that states the version; returns how many."""
+        for key, value, basis in defaults:
+            self._connection.execute(
+                """
+                INSERT INTO server_setting
+                SELECT run_id, source_id, coalesce((
+                    SELECT min(line_no) FROM server_setting WHERE source_id = $id AND key = 'vllm_version'
+                ), 1), $key, $value, $basis
+                FROM source WHERE source_id = $id
+                """,
+                {"id": source_id, "key": key, "value": value, "basis": basis},
+            )
+        return len(defaults)
+
+    def finish_source(self, source_id: int, record_count: int) -> None:
+        """Enter what only the loaded facts tell: number of rows, first and last instant."""
+        spans = [
+            f"SELECT min({column}) AS low, max({column}) AS high FROM {table} WHERE source_id = $id"  # noqa: S608
+            for table, column in stamp_columns(self._connection)
+        ]
+        self._connection.execute(
+            f"""
+            UPDATE source SET record_count = $records, first_ts = span.low, last_ts = span.high
+            FROM (SELECT min(low) AS low, max(high) AS high FROM ({" UNION ALL ".join(spans)})) AS span
+            WHERE source_id = $id
+            """,  # noqa: S608
+            {"id": source_id, "records": record_count},
+        )
+
+    def settle_zones(self, run_id: str) -> None:
+        """Shift server logs of an assumed zone to the zone that the requests they share with other sources show."""
+        text = (resources.loading() / "zone.sql").read_text(encoding="utf-8")
+        for source_id, zone_s, said in self.rows(text, {"run": run_id}):
+            for table, column in stamp_columns(self._connection):
+                self._connection.execute(
+                    f"UPDATE {table} SET {column} = {column} - to_seconds($zone) WHERE source_id = $id",  # noqa: S608
+                    {"zone": zone_s, "id": source_id},
+                )
+            self._connection.execute(
+                "UPDATE source SET time_basis = regexp_replace(time_basis, 'zone not in the log, UTC assumed[^;]*', $said) "
+                "WHERE source_id = $id",
+                {"said": said, "id": source_id},
+            )
+
+    def run_script(self, name: str, params: Mapping[str, Any] | None = None) -> None:
+        """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names."""
+        run_script(self._connection, name, params or {})
