@@ -3,6 +3,7 @@
     import tracelens
     tracelens.ingest(["logs/"], case="incident.duckdb", run="before")
     with tracelens.open("incident.duckdb") as case:
+        case.check().verdict
         case.query("slowest", by="ttft", top=20)
         case.sql("SELECT ...").pl()
 
@@ -20,6 +21,7 @@ from tracelens.errors import (
     CaseError,
     QueryError,
     QueryTimeout,
+    RuleError,
     SourceError,
     TracelensError,
     UnknownFormat,
@@ -36,6 +38,7 @@ __all__ = [
     "CaseError",
     "QueryError",
     "QueryTimeout",
+    "RuleError",
     "SourceError",
     "TracelensError",
     "UnknownFormat",
@@ -46,7 +49,7 @@ __all__ = [
 ]
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - the options of the command, by name
     sources: Sequence[str | Path],
     case: str | Path = "incident.duckdb",
     *,

@@ -40,7 +40,7 @@ class Case:
         rules: Sequence[str | Path] = (),
         run: str = "",
     ) -> Check:
-        """Run the rules: ``case.check(set={"queue.seats_exhausted.min_ratio": 0.9}).verdict``.
+        """Run the rules: ``case.check(set={"RULE.PARAM": 0.9}).verdict``.
 
         `set` maps ``RULE.PARAM`` to a value, `rules` are folders with further rules, `run` is one run of the case.
         Raises `UsageError` for a parameter or a run that does not exist, `RuleError` for a rule that cannot be read;

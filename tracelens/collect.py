@@ -39,12 +39,17 @@ IN_PART: Final = {"gpu_sample": SWITCHES[5][0], "client_request": SWITCHES[7][0]
 """The same, where rows may still lack what a rule asks for."""
 
 
+FEW: Final = 3
+OTHER: Final = "something of their own (tracelens rules show NAME)"
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something to record, and the rules that wait for it."""
+    """Something to record, and the rules that wait for it; `is_switch` where many rules ask for it by the same words."""
 
     collect: str
     rules: tuple[str, ...]
+    is_switch: bool = True
 
 
 def to_collect(outcomes: Iterable[Outcome]) -> tuple[Gap, ...]:
@@ -53,8 +58,18 @@ def to_collect(outcomes: Iterable[Outcome]) -> tuple[Gap, ...]:
     for outcome in outcomes:
         for collect in outcome.collect:
             waiting.setdefault(collect, {})[outcome.rule] = None
-    gaps = [Gap(collect, tuple(sorted(rules))) for collect, rules in waiting.items()]
-    return tuple(sorted(gaps, key=lambda gap: (-len(gap.rules), gap.collect)))
+    known = {switch for switch, _ in SWITCHES}
+    gaps = [Gap(collect, tuple(sorted(rules)), collect in known) for collect, rules in waiting.items()]
+    return tuple(sorted(gaps, key=lambda gap: (not gap.is_switch, -len(gap.rules), gap.collect)))
+
+
+def in_short(gaps: Sequence[Gap]) -> list[Gap]:
+    """The switches, and what else a few rules ask for; more than `FEW` of those as one."""
+    special = [gap for gap in gaps if not gap.is_switch]
+    if len(special) <= FEW:
+        return list(gaps)
+    rules = sorted({rule for gap in special for rule in gap.rules})
+    return [*(gap for gap in gaps if gap.is_switch), Gap(OTHER, tuple(rules), is_switch=False)]
 
 
 def switch_of(missing: str) -> str:

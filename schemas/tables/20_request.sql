@@ -14,13 +14,14 @@ CREATE TABLE request_event (
     output_tokens BIGINT,
     max_tokens BIGINT,
     sequence_count BIGINT,
-    input_char_count BIGINT
+    input_char_count BIGINT,
+    engine_id VARCHAR
 );
 COMMENT ON TABLE request_event IS 'One row per lifecycle line of one request. A line that names several requests gives one row each.';
 COMMENT ON COLUMN request_event.run_id IS 'Run of the source.';
 COMMENT ON COLUMN request_event.source_id IS 'Source that the line stands in.';
 COMMENT ON COLUMN request_event.line_no IS 'Its line number, from 1.';
-COMMENT ON COLUMN request_event.request_id IS 'The request''s external id. vLLM 0.14 and later log an internal id (external id, dash, 8 hex digits) in some lines: that is mapped back where the external id is known.';
+COMMENT ON COLUMN request_event.request_id IS 'The request''s external id. vLLM 0.14 and later log an internal id (external id, dash, 8 hex digits) in some lines: that is mapped back where the external id is known. An id that is used again after a later start of the server in the same file has #2 behind it, then #3.';
 COMMENT ON COLUMN request_event.logged_id IS 'The id as the line has it.';
 COMMENT ON COLUMN request_event.event IS 'What happened. received: after chat template and tokenization, not the arrival. added: sent to the engine.';
 COMMENT ON COLUMN request_event.event_ts IS 'Stamp of the line, UTC: the event lies in [event_ts, event_ts + error_s).';
@@ -33,6 +34,7 @@ COMMENT ON COLUMN request_event.output_tokens IS 'Output tokens, where the line 
 COMMENT ON COLUMN request_event.max_tokens IS 'max_tokens of the sampling parameters.';
 COMMENT ON COLUMN request_event.sequence_count IS 'n of the sampling parameters.';
 COMMENT ON COLUMN request_event.input_char_count IS 'Characters of the prompt as logged (Python repr), where the line has it.';
+COMMENT ON COLUMN request_event.engine_id IS 'The engine''s own id of the request, where the line has both (Rust front end): other processes log that one.';
 
 CREATE TABLE server_request (
     run_id VARCHAR NOT NULL,

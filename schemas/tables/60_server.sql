@@ -25,7 +25,8 @@ CREATE TABLE log_event (
     kind VARCHAR NOT NULL,
     process VARCHAR,
     origin VARCHAR,
-    message VARCHAR
+    message VARCHAR,
+    repeat_count BIGINT
 );
 COMMENT ON TABLE log_event IS 'One row per warning, error, start, stop, compilation or traceback; the lines of one record are one row.';
 COMMENT ON COLUMN log_event.run_id IS 'Run of the source.';
@@ -39,6 +40,7 @@ COMMENT ON COLUMN log_event.kind IS 'warning, error, traceback, start, ready, st
 COMMENT ON COLUMN log_event.process IS 'Process that wrote it.';
 COMMENT ON COLUMN log_event.origin IS 'File and line of the source code that wrote it.';
 COMMENT ON COLUMN log_event.message IS 'The text, lines joined; at most 8192 characters.';
+COMMENT ON COLUMN log_event.repeat_count IS 'Lines that Ray put into this one ("[repeated 5x across cluster]"); NULL where it says nothing.';
 
 CREATE TABLE access_line (
     run_id VARCHAR NOT NULL,

@@ -8,15 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest  # noqa: TC002 - fixtures name its types
 
 import tracelens
 from tracelens import resources
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 ENDLESS = "SELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(y) WHERE hash(x, y) = 3"
 
@@ -92,7 +89,11 @@ def test_an_interrupt_is_exit_code_130(case: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.0)
+    for _ in range(200):  # until DuckDB is loaded: before that Python itself would answer the signal
+        if "duckdb" in Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8", errors="replace"):
+            break
+        time.sleep(0.1)
+    time.sleep(2.0)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130

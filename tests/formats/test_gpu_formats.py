@@ -147,6 +147,7 @@ def test_each_sample_is_claimed_by_its_own_format_only(path: Path) -> None:
         "# gpu         pid   type     sm    mem    enc    dec    command \n# Idx           #    C/G      %      %      %      %    name \n    0      48211     C     97     61      -      -    python \n",
         "0, 36, 41, -, 0, 3, 0, 0, 0, 0, 810, 210\n",
         'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 98\n',
+        f"0, {'9' * 5000}, 41, -, 0, 3, 0, 0, 0, 0, 810, 210\n" * 3,
         "# gpu memory\n\nThe gpu has memory, and the notes below are long.\nMore notes.\n",
         "",
     ],

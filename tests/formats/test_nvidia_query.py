@@ -248,3 +248,9 @@ def test_draw_is_preferred_to_its_average_and_the_rest_is_kept() -> None:
 def test_a_sentence_with_as_many_commas_is_no_row() -> None:
     result = parsed("index, power.draw [W]\n0, 20.00 W\n0, 21.00 W\n1, well that went wrong\n")
     assert result.issues["reason"].to_list() == ["row cut in its last cell"]
+
+
+def test_a_year_that_no_calendar_has_is_no_stamp() -> None:
+    text = HEADING + GOOD + "0000/05/02 00:00:02.015, 0, 690.87 W, 100 %\n"
+    assert parsed(text).issues.select("line_no", "reason").rows() == [(3, "stamp cannot be read")]
+    assert FORMAT.sniff(Head(("0000/01/01 00:00:00.0,",))) is None

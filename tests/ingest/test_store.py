@@ -9,7 +9,6 @@ import duckdb
 import polars as pl
 import pytest
 
-from tracelens import store as store_module
 from tracelens.errors import CaseError, QueryError, QueryTimeout
 from tracelens.store import Store, memory_case, schema_version
 
@@ -122,7 +121,7 @@ def test_a_case_of_other_tables_is_refused_with_the_way_out(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = schema_version()
-    monkeypatch.setattr(store_module, "schema_version", lambda: "0123456789ab")
+    monkeypatch.setattr("tracelens.store.reader.schema_version", lambda: "0123456789ab")
     with pytest.raises(CaseError, match=f"schema {known}, this is 0123456789ab") as caught:
         Store(case)
     assert "ingest the sources again into a new case" in caught.value.hint

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tracelens.check import Check, Outcome, run_rules
-from tracelens.collect import switch_of, to_collect
+from tracelens.collect import in_short, switch_of, to_collect
 from tracelens.errors import UsageError
 from tracelens.store import Store
 
@@ -242,3 +242,13 @@ def test_what_was_recorded_is_not_asked_for_again(store: Callable[..., Store], t
     rule = replace(toys[0], missing=("stats lines", "a streaming client"))
     (found,) = run_rules(store(engine_sample=STATS), [rule]).outcomes
     assert found.missing == ("a streaming client",)
+
+
+def test_more_than_a_few_special_wishes_are_one(store: Callable[..., Store], toys: list[Rule]) -> None:
+    rules = [replace(toys[1], name=f"toy.{n}", missing=(f"moon {n}",)) for n in range(4)]
+    gaps = to_collect(run_rules(store(client_request=[{"client_id": "a"}]), [toys[1], *rules]).outcomes)
+    assert [gap.collect for gap in in_short(gaps[:-1])] == [gap.collect for gap in gaps[:-1]]
+    assert [(gap.is_switch, gap.rules) for gap in in_short(gaps)] == [
+        (True, ("toy.waits",)),
+        (False, ("toy.0", "toy.1", "toy.2", "toy.3")),
+    ]

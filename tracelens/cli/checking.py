@@ -10,8 +10,8 @@ import click
 
 from tracelens.cli.configuration import rule_folders, settings
 from tracelens.cli.grid import Column, grid, terminal_width
-from tracelens.cli.options import format_option, on_case, run_option
-from tracelens.cli.output import note, say, write
+from tracelens.cli.options import on_case, run_option
+from tracelens.cli.output import FORMATS, note, say, write
 from tracelens.cli.reading import check_run, reading
 from tracelens.cli.text import clean
 from tracelens.errors import UsageError
@@ -68,14 +68,21 @@ rules_option = click.option(
     "given",
     multiple=True,
     metavar="RULE.PARAM=VALUE",
-    help="Another threshold, such as queue.seats_exhausted.min_ratio=0.9.",
+    help="Another threshold (tracelens rules show RULE lists a rule's). May be given again.",
 )
 @rules_option
 @click.option(
     "--checklist", is_flag=True, help="Answer the checklist before going live instead of running the rules."
 )
 @run_option
-@format_option
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print; table is text, on a terminal and in a pipe.",
+)
 @on_case
 @click.pass_context
 def check(
@@ -86,12 +93,11 @@ def check(
     rules: tuple[Path, ...],
     checklist: bool,
     run: str,
-    format_name: str | None,
+    format_name: str,
 ) -> None:
     """Run the rules: what went wrong, how sure that is, what to do first, and what these files cannot decide.
 
-    Text everywhere unless --format says otherwise: json is the whole check, md a page for a ticket, csv and jsonl a row per
-    outcome. Thresholds can stand under [set] in $XDG_CONFIG_HOME/tracelens/config.toml or ./tracelens.toml.
+    --format json is the whole check, md a page for a ticket, csv and jsonl a row per outcome. Thresholds can stand under [set] in $XDG_CONFIG_HOME/tracelens/config.toml or ./tracelens.toml.
 
     Exit code: 0 fine, 1 a finding at or above --fail-on, 3 a rule failed.
     """
@@ -100,7 +106,7 @@ def check(
             _checklist(case, run, format_name)
             return
         found = _Wanted(given, rules, run).check(case)
-    _print(found, format_name or "table")
+    _print(found, format_name)
     context.exit(exit_code(found, fail_on))
 
 
@@ -128,11 +134,11 @@ def _print(found: Check, kind: str) -> None:
         say(line)
 
 
-def _checklist(case: Case, run: str, format_name: str | None) -> None:
+def _checklist(case: Case, run: str, format_name: str) -> None:
     """The checklist as text, or as rows."""
     check_run(case, run)
     found = case.query("checklist", run=run)
-    if format_name not in (None, "table"):
+    if format_name != "table":
         write(found, format_name)
         return
     heads = [
@@ -151,4 +157,5 @@ def _checklist(case: Case, run: str, format_name: str | None) -> None:
 
 def _point(row: dict[str, Any]) -> str:
     switch = f" Switch on: {row['switch_on']}." if row["switch_on"] else ""
-    return f"{row['question']} {clean(row['why'] or UNKNOWN).capitalize()}.{switch}"
+    why = clean(row["why"] or UNKNOWN)
+    return f"{row['question']} {why[:1].upper()}{why[1:]}.{switch}"

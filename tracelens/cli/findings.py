@@ -8,7 +8,7 @@ from tracelens.cli.catalog import common_folder
 from tracelens.cli.grid import Column, grid
 from tracelens.cli.output import instant
 from tracelens.cli.text import clean, shorten, wrap
-from tracelens.collect import to_collect
+from tracelens.collect import in_short, to_collect
 from tracelens.units import plural, spoken
 
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ def measures(finding: Outcome) -> list[str]:
 
 
 def _words(name: str) -> str:
-    return name.removesuffix("_s").removesuffix("_ratio").replace("_", " ")
+    for unit in ("_s", "_ratio", "_tps"):
+        name = name.removesuffix(unit)
+    return name.replace("_", " ")
 
 
 def _margin(value: Any, limit: Any) -> str:
@@ -183,7 +185,7 @@ def _rest_lines(check: Check, width: int) -> Iterator[str]:
     if clear:
         yield ""
         yield from wrap(f"Clear: {', '.join(map(clean, clear))}", width)
-    gaps = to_collect(check.outcomes)
+    gaps = in_short(to_collect(check.outcomes))
     if gaps:
         yield ""
         yield "Not decided; to decide it next time, record:"

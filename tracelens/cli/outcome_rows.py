@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from tracelens.cli.catalog import common_folder
 from tracelens.cli.findings import evidence, measures, names, step_text, steps_of, summary, unlike, where
 from tracelens.cli.output import marked, plain
 from tracelens.cli.text import clean
-from tracelens.collect import to_collect
+from tracelens.collect import in_short, to_collect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tracelens.check import Check, Outcome
     from tracelens.store import Result
@@ -24,7 +25,7 @@ _ROW: Final = {
 }  # fmt: skip
 """Columns of a row, and their types."""
 _LINKING: Final = re.compile(r"@|#\d|://|www\.|`", re.IGNORECASE)
-_MARKUP: Final = re.compile(r"([\\*_{}\[\]<>|~&])")
+_MARKUP: Final = re.compile(r"([\\*{}\[\]<>|~&]|(?<!\w)_|_(?!\w))")
 
 
 def as_json(check: Check) -> Iterator[str]:
@@ -104,13 +105,17 @@ def as_markdown(check: Check) -> Iterator[str]:
     yield f"**{prose(check.verdict)}**"
     yield ""
     yield prose(summary(check))
+    folder, inside = common_folder([line.source for one in check.fired() for line in one.evidence])
+    if folder:
+        yield ""
+        yield f"Files in {marked(folder)}"
     for number, finding in enumerate(check.fired(), start=1):
-        yield from _finding(check, finding, number)
+        yield from _finding(check, finding, number, inside)
     yield from _plan(check)
     yield from _rest(check)
 
 
-def _finding(check: Check, finding: Outcome, number: int) -> Iterator[str]:
+def _finding(check: Check, finding: Outcome, number: int, inside: Callable[[str], str]) -> Iterator[str]:
     yield ""
     yield f"## {number}. {prose(finding.title)} ({finding.severity}, {finding.confidence} confidence)"
     yield ""
@@ -124,7 +129,7 @@ def _finding(check: Check, finding: Outcome, number: int) -> Iterator[str]:
     )
     for label, texts in parts:
         yield from _bullets(f"{label}: ", [prose(text) for text in texts])
-    yield from _bullets("Evidence: ", [marked(evidence(line)) for line in finding.evidence])
+    yield from _bullets("Evidence: ", [marked(evidence(line, inside)) for line in finding.evidence])
 
 
 def _bullets(label: str, texts: Sequence[str]) -> Iterator[str]:
@@ -156,7 +161,7 @@ def _rest(check: Check) -> Iterator[str]:
     if clear:
         yield ""
         yield f"Clear: {', '.join(prose(name) for name in clear)}"
-    gaps = to_collect(check.outcomes)
+    gaps = in_short(to_collect(check.outcomes))
     if gaps:
         yield ""
         yield "## Not decided; to decide it next time, record"

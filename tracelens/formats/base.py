@@ -78,6 +78,8 @@ class Claim:
     clock: Clock
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What the whole file has in common, for `parse` (found once, in the head)."""
+    stamps: str = ""
+    """What wrote the stamps, in words for `source.time_basis`, where it is not the log itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +105,18 @@ class Parsed:
     `tables` maps a table's name to a frame with ``line_no`` and any of that table's columns; missing columns
     are NULL.  `issues` has ``line_no, reason, excerpt``.  `understood` + rows of `issues` = lines of the chunk.
     `stamps` (``line_no, stamp``) are all stamps of the chunk in file order; they tell where a year or a day
-    begins, and what the first lines of the next chunk come after.
+    begins, and what the first lines of the next chunk come after.  `clock_steps` counts the lines that hold two clocks, by
+    how many quarter hours the log's own is ahead of the one outside.
     """
 
     tables: Mapping[str, pl.DataFrame]
     issues: pl.DataFrame
     understood: int
     stamps: pl.DataFrame
+    clock_steps: Mapping[int, int] = field(default_factory=dict)
 
 
-def _anywhere(tail: bytes) -> bool:
+def _anywhere(tail: bytes, claim: Claim) -> bool:
     return True
 
 
@@ -137,7 +141,7 @@ class Format:
     sniff: Callable[[Head], Claim | None]
     parse: Callable[[Chunk], Parsed]
     whole: bool = False
-    may_cut: Callable[[bytes], bool] = _anywhere
+    may_cut: Callable[[bytes, Claim], bool] = _anywhere
     """Whether a chunk may end after these last lines (bytes): False inside a record that goes on in the next line."""
     context: Callable[[str, str | None], str | None] = _no_context
     carried: Mapping[str, str] = field(default_factory=dict)

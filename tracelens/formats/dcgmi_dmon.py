@@ -18,21 +18,23 @@ import polars as pl
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side
 from tracelens.formats.gpu_columns import DCGM, columns
 from tracelens.formats.gpu_lines import (
-    PREFIX_CLOCKS,
-    PREFIXES,
     finish,
     is_error,
     is_noise,
     last_heading,
     layout_code,
-    outside_stamp,
     period_options,
-    resolution,
     share,
     sort_out,
     split,
-    split_prefix,
     with_heading,
+)
+from tracelens.formats.gpu_stamps import (
+    PREFIX_CLOCKS,
+    PREFIXES,
+    outside_stamp,
+    resolution,
+    split_prefix,
     without_prefix,
 )
 

@@ -51,6 +51,7 @@ _GROUPS: Final = {
 _GPM: Final = frozenset(("gract", "smutil", "smocc", "mmaact", "dram"))
 _HAND_WRITTEN: Final = {"gpu_idx": "gpu", "idx": "gpu", "index": "gpu", "timestamp": "", "epoch": ""}
 _ROW_BEGUN: Final = re.compile(r"^[\s\d.:,–—-]*$")
+_WHOLE: Final = re.compile(r"[0-9]{1,15}")
 _LOWEST_CLOCK: Final = 100
 _FEWEST_ROWS: Final = 2
 
@@ -135,7 +136,7 @@ def cells_of(row: str) -> list[str]:
 
 
 def _in_range(name: str, cell: str) -> bool:
-    return cell in NO_VALUE or (cell.isascii() and cell.isdigit() and int(cell) <= HIGHEST.get(name, 1 << 62))
+    return cell in NO_VALUE or bool(_WHOLE.fullmatch(cell) and int(cell) <= HIGHEST.get(name, 1 << 62))
 
 
 def _fit(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -9,14 +9,8 @@ import polars as pl
 from tracelens.formats.base import Claim, Clock
 from tracelens.formats.dmon_layout import HIGHEST, MIG_COLUMNS, Layout, layout_of
 from tracelens.formats.gpu_columns import DMON, columns, is_blank, number
-from tracelens.formats.gpu_lines import (
-    PREFIX_CLOCKS,
-    instant,
-    layout_code,
-    outside_stamp,
-    resolution,
-    time_of_day,
-)
+from tracelens.formats.gpu_lines import layout_code
+from tracelens.formats.gpu_stamps import PREFIX_CLOCKS, instant, outside_stamp, resolution, time_of_day
 
 _TIME_NAMES: Final = frozenset(("Date", "Time"))
 

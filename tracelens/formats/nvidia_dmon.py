@@ -28,7 +28,6 @@ from tracelens.formats.dmon_layout import (
 )
 from tracelens.formats.dmon_rows import own_clock, rows_under
 from tracelens.formats.gpu_lines import (
-    best_clock,
     finish,
     is_error,
     is_noise,
@@ -38,11 +37,10 @@ from tracelens.formats.gpu_lines import (
     share,
     sort_out,
     split,
-    split_prefix,
     whole_lines,
     with_heading,
-    without_prefix,
 )
+from tracelens.formats.gpu_stamps import best_clock, split_prefix, without_prefix
 
 _COMMENT: Final = r"^# .*[A-Za-z]{2} [a-z]+ [a-z]+ "
 """A line of prose that somebody put into the log."""

@@ -15,7 +15,6 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side
 from tracelens.formats.gpu_lines import (
-    best_clock,
     finish,
     is_error,
     is_noise,
@@ -25,11 +24,10 @@ from tracelens.formats.gpu_lines import (
     share,
     sort_out,
     split,
-    split_prefix,
     whole_lines,
     with_heading,
-    without_prefix,
 )
+from tracelens.formats.gpu_stamps import best_clock, split_prefix, without_prefix
 from tracelens.formats.query_guess import UNIT_CELL, guess_names, is_stamp, rows_per_tick, unit_of
 from tracelens.formats.query_names import (
     FIELDS,
@@ -47,7 +45,6 @@ _BARE_CELL: Final = re.compile(
     r"^(?:-?\d+(?:\.\d+)?|\[?[NA]/?A\]?|\[[A-Z][\w ]+\]|P\d+|0x[0-9a-fA-F]+|(?:Not )?Active)$"
 )
 _MIN_SHARE: Final = 0.5
-_FEW_ROWS: Final = 32
 _FEWEST_NAMES: Final = 2
 
 

@@ -13,7 +13,8 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side
 from tracelens.formats.gpu_columns import MIB, number, other
-from tracelens.formats.gpu_lines import finish, instant, share, sort_out, split
+from tracelens.formats.gpu_lines import finish, share, sort_out, split
+from tracelens.formats.gpu_stamps import instant
 
 _NAME_LINE: Final = (
     r"^\|\s*([0-9]{1,4})\s{1,3}(\S.*?)\s+\S+\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s"

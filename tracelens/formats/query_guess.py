@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
-STAMP: Final = r"^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{1,6}$"
+STAMP: Final = r"^20\d\d/\d\d/\d\d \d\d:\d\d:\d\d\.\d{1,6}$"
 UNIT_CELL: Final = re.compile(r"^-?\d+(?:\.\d+)? (%|W|MiB|MHz|us)$")
 _WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
 _DECIMAL: Final = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from tracelens.formats.gpu_columns import QUERY
-from tracelens.formats.gpu_lines import split_prefix, without_prefix
+from tracelens.formats.gpu_stamps import split_prefix, without_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,8 @@ import polars as pl
 
 from tracelens.formats.base import Claim, Clock
 from tracelens.formats.gpu_columns import QUERY, SAMPLE_TYPES, columns, is_blank, number, places
-from tracelens.formats.gpu_lines import PREFIX_CLOCKS, instant, layout_code, outside_stamp, resolution
+from tracelens.formats.gpu_lines import layout_code
+from tracelens.formats.gpu_stamps import PREFIX_CLOCKS, instant, outside_stamp, resolution
 from tracelens.formats.query_names import named_cells
 
 _REASON: Final = re.compile(r"^clocks_(?:event|throttle)_reasons\.(?!active$)(\w+)$")

@@ -20,7 +20,7 @@ UVICORN: Final = (
 )
 _UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
 _TRACEBACK: Final = (
-    r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
+    r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[(?:rank)?\d+\]: ?)?(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
     r"  \[Previous line repeated |During handling of the above exception|The above exception was the direct cause|"
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
 )
@@ -64,17 +64,22 @@ def kind_of_event(message: pl.Expr, level: pl.Expr) -> pl.Expr:
 
 
 def log_events(frame: pl.DataFrame) -> pl.DataFrame:
-    """``line_no, stamp, level, process, origin, message`` as rows of `log_event`; lines that are no event drop out."""
+    """``line_no, stamp, level, process, origin, message`` as rows of `log_event`; lines that are no event drop out.
+
+    Stamps are of whole seconds, unless the frame has a column ``error_s``; ``repeat_count`` is kept where it is there.
+    """
     kinds = frame.with_columns(kind=kind_of_event(pl.col("message"), pl.col("level"))).drop_nulls("kind")
+    error_s = pl.col("error_s") if "error_s" in frame.columns else pl.lit(1.0)
     return kinds.select(
         "line_no",
         "level",
         "kind",
         "process",
         "origin",
+        *[name for name in ("repeat_count",) if name in frame.columns],
         last_line_no="line_no",
         event_ts=pl.col("stamp"),
-        error_s=pl.when(pl.col("stamp").is_not_null()).then(1.0),
+        error_s=pl.when(pl.col("stamp").is_not_null()).then(error_s),
         message=pl.col("message").str.slice(0, 2048),
     )
 

@@ -21,6 +21,8 @@ class LineForm:
     sample: str
     contains: str = ""
     """A second literal that must stand in the message."""
+    begins: str = ""
+    """A pattern for the beginning, where no literal stands there."""
 
 
 LINE_FORMS: Final[tuple[LineForm, ...]] = (
@@ -86,6 +88,7 @@ LINE_FORMS: Final[tuple[LineForm, ...]] = (
         "0.11.1+ with --aggregate-engine-logging",
         "2 Engines Aggregated: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%",
         contains=" Engines Aggregated: ",
+        begins=r"^\d+ Engines Aggregated: Avg ",
     ),
     LineForm(
         "step",
@@ -153,6 +156,13 @@ LINE_FORMS: Final[tuple[LineForm, ...]] = (
         "Rust front end, 0.22+",
         'generate{request_id=g-1 engine_request_id=g-1-0badcafe}: generate finished stream=true model=m prompt_tokens=2 output_tokens=9 finish_reason="stop"',
         contains=" finished ",
+    ),
+    LineForm(
+        "grpc",
+        "grpc_inference{",
+        "Rust front end, 0.22+",
+        'grpc_inference{request_id=req-9 rpc="generate" model= lora_name= media_count=0 data_parallel_rank=None}: gRPC inference request completed elapsed_ms=842',
+        contains=" completed elapsed_ms=",
     ),
     LineForm(
         "companion",

@@ -10,24 +10,25 @@ with every release.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 import polars as pl
 
-from tracelens.formats import framing, records, server_lines, vllm_facts, vllm_settings, wrappers
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of, no_issues
-from tracelens.formats.rejoin import is_open, rejoin
-from tracelens.formats.vllm_lines import LINE_FORMS
-
-_PERHAPS: Final = re.compile(rf"\b(?:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d ")
-_STATS: Final = re.compile(
-    r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
+from tracelens.formats import (
+    hard_wraps,
+    json_records,
+    records,
+    server_lines,
+    vllm_facts,
+    vllm_samples,
+    vllm_settings,
+    wrappers,
 )
-_ANSI: Final = re.compile(framing.ANSI)
-_MIN_SHARE: Final = 0.05
-"""Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
+from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side, issues_of, no_issues
+from tracelens.formats.rejoin import is_open
+from tracelens.formats.vllm_kinds import kinds_of
+from tracelens.formats.vllm_sniff import STAMP_OF, sniff
 
 _PARTS: Final[dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]]] = {
     # kind of message: table, reader, column that is NULL where the line was not understood
@@ -39,9 +40,10 @@ _PARTS: Final[dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]]
     "generated": ("request_event", vllm_facts.generated, "logged_id"),
     "ended": ("request_event", vllm_facts.ended, "logged_id"),
     "preempted": ("request_event", vllm_facts.preempted, "logged_id"),
-    "stats": ("engine_sample", vllm_facts.stats, "running_count"),
-    "step": ("engine_step", vllm_facts.steps, "elapsed_s"),
-    "companion": ("metric_sample", vllm_facts.companions, "name"),
+    "grpc": ("server_request", vllm_facts.grpc_completed, "e2e_s"),
+    "stats": ("engine_sample", vllm_samples.stats, "running_count"),
+    "step": ("engine_step", vllm_samples.steps, "elapsed_s"),
+    "companion": ("metric_sample", vllm_samples.companions, "name"),
 }
 _ALSO_EVENTS: Final = ("WARNING", "ERROR", "CRITICAL")
 """Levels whose lines are an event of the server's life as well, whatever else they say."""
@@ -49,109 +51,33 @@ _ALSO_EVENTS: Final = ("WARNING", "ERROR", "CRITICAL")
 _LOOSE: Final = ("companion",)
 """Kinds whose lines may hold any number of values, none included."""
 
+_QUARTER_S: Final = 900
 _USER_TEXT: Final = r"\b(prompt: |output: |JSON body: )(?s:.*)$"
 """Where the text of a prompt or an answer begins in a line that was cut: it is not kept unless --keep-text says so."""
 
-_STAMP_OF: Final = {Clock.UTC: "outer_ts", Clock.LOCAL: "dated", Clock.YEARLESS: "inner"}
-_PIPE_ERROR_S: Final = 0.01
-"""A wrapper's stamp is the time a line was read from the pipe, a few milliseconds after it was written."""
 
-
-def sniff(head: Head) -> Claim | None:
-    """Claim a file in which enough lines are vLLM's own."""
-    lines = [_ANSI.sub("", line) for line in (*head.lines, *head.sampled) if line.strip()]
-    if not any(_PERHAPS.search(line) for line in lines):
-        return None
-    names = wrappers.detect(lines)
-    frame = pl.DataFrame(
-        {"line_no": range(1, len(lines) + 1), "text": lines}, schema={"line_no": pl.Int64, "text": pl.String}
-    )
-    seen = _kinds(records.read(frame, names))
-    own = (
-        pl.col("inner").is_not_null()
-        | pl.col("kind").is_not_null()
-        | pl.col("origin").str.contains("vllm", literal=True)
-    )
-    mine = seen.filter(own.fill_null(value=False))
-    if mine.height < max(1, _MIN_SHARE * len(lines)):
-        return None
-    clock = _clock(mine)
-    return Claim(
-        _variant(lines, mine, names, clock), clock, {"wrappers": names, "implies": _implied(lines, mine)}
-    )
-
-
-def _clock(mine: pl.DataFrame) -> Clock:
-    headed = mine.filter(pl.col("level").is_not_null())
-    for clock in (Clock.UTC, Clock.LOCAL, Clock.YEARLESS):
-        known = headed[_STAMP_OF[clock]].count()
-        if known and known >= headed.height / 2:
-            return clock
-    return Clock.NONE
-
-
-def _variant(lines: list[str], mine: pl.DataFrame, names: tuple[str, ...], clock: Clock) -> str:
-    text = "\n".join(lines[:400])
-    engine = (
-        "V0"
-        if "Pending: " in text
-        else "V1"
-        if re.search(r"Waiting: \d+ reqs", text)
-        else "Rust"
-        if "RustFrontend" in text
-        else ""
-    )
-    if mine["inner"].null_count() == mine.height:
-        shape = (
-            "JSON records"
-            if any(line.lstrip().startswith("{") for line in lines)
-            else "no headers"
-            if clock is Clock.NONE
-            else "reformatted"
-        )
-    elif not re.search(r"\d\d:\d\d:\d\d \[", text):
-        shape = "0.7 and older"
-    else:
-        shape = "process prefix" if mine["process"].count() else "no prefix"
-    return ", ".join(part for part in (engine, shape, *names) if part)
-
-
-def _implied(lines: list[str], mine: pl.DataFrame) -> dict[str, str]:
-    """What the dialect says of the version, for the defaults where no line states it."""
-    implied: dict[str, str] = {}
-    if any("Pending: " in line for line in lines):
-        implied["engine_version"] = "V0"
-    if mine["inner"].count() and not any(re.search(r"\d\d:\d\d:\d\d \[", line) for line in lines):
-        implied["vllm_version_below"] = "0.8.0"
-    return implied
-
-
-def may_cut(tail: bytes) -> bool:
+def may_cut(tail: bytes, claim: Claim) -> bool:
     """Whether a chunk may end after these lines: not inside a record that goes on below."""
-    return not wrappers.goes_on(tail.rstrip(b"\n").rpartition(b"\n")[2]) and not is_open(tail)
-
-
-def _kinds(read: pl.DataFrame) -> pl.DataFrame:
-    """Add ``kind`` by the table of forms, the first row that fits wins; mend stats lines that were broken."""
-    whole = read.with_columns(message=pl.col("message").fill_null(pl.col("text")))
-    kind = pl.lit(None, pl.String)
-    for form in reversed(LINE_FORMS):
-        fits = pl.col("message").str.starts_with(form.starts) if form.starts else pl.lit(True)
-        if form.contains:
-            fits = fits & pl.col("message").str.contains(form.contains, literal=True)
-        kind = pl.when(fits).then(pl.lit(form.kind)).otherwise(kind)
-    return rejoin(whole.with_columns(kind=kind))
+    lines = tail.removesuffix(b"\n").split(b"\n")
+    columns = claim.settings.get("columns")
+    if (columns and hard_wraps.is_open(lines[-1], columns)) or is_open(lines):
+        return False
+    return not wrappers.goes_on(lines) and not json_records.goes_on(lines)
 
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
-    kinds = _stamped(
-        _kinds(records.read(chunk.lines, chunk.claim.settings.get("wrappers", ()))), chunk.claim.clock
-    )
+    settings, clock = chunk.claim.settings, chunk.claim.clock
+    kinds = kinds_of(records.read(chunk.lines, settings), bare=settings.get("bare", True))
+    kinds = _stamped(kinds, clock, from_outside=settings.get("from_outside", False))
     tables, bad = _facts(kinds)
     plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
     headed = plain.filter(pl.col("level").is_not_null())
     events, access, unread = _bare_lines(plain.filter(pl.col("level").is_null() & pl.col("kind").is_null()))
+    if clock is not Clock.YEARLESS:
+        events = events.with_columns(
+            event_ts=pl.lit(None, pl.Datetime("us")), error_s=pl.lit(None, pl.Float64)
+        )
     tables |= {
         "log_event": _placed(pl.concat([server_lines.log_events(headed), events], how="diagonal"), kinds),
         "access_line": access,
@@ -166,28 +92,48 @@ def parse(chunk: Chunk) -> Parsed:
         issues,
         chunk.lines.height - issues.height,
         kinds.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp"),
+        _clock_steps(kinds),
     )
 
 
-def _stamped(kinds: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+def _stamped(kinds: pl.DataFrame, clock: Clock, *, from_outside: bool) -> pl.DataFrame:
     """Choose each record's stamp by what the file as a whole has, and the last one before a record without."""
-    name = _STAMP_OF.get(clock)
-    stamp = pl.col(name) if name else pl.lit(None, pl.Datetime("us"))
-    whole_second = pl.col("inner").is_not_null() if clock is Clock.LOCAL else pl.lit(clock is Clock.YEARLESS)
-    finest = _PIPE_ERROR_S if clock is Clock.UTC else 0.001
-    error = pl.when(whole_second).then(1.0).otherwise(finest)
+    name = STAMP_OF.get(clock)
+    stamp = (
+        pl.col("outer_local") if from_outside else pl.col(name) if name else pl.lit(None, pl.Datetime("us"))
+    )
+    error = {Clock.UTC: pl.col("outer_error_s"), Clock.LOCAL: pl.col("dated_error_s")}.get(
+        clock, pl.lit(1.0)
+    ).fill_null(1.0)
     return kinds.with_columns(
         stamp=stamp, error_s=pl.when(stamp.is_not_null()).then(error), after=stamp.forward_fill()
     )
 
 
+def _clock_steps(kinds: pl.DataFrame) -> dict[int, int]:
+    """Of records with the log's own stamp and one outside: by how many quarter hours the log's is ahead, and how many records."""
+    outside = pl.coalesce("outer_ts", "outer_local")
+    if kinds.select(outside.is_null().all()).item():
+        return {}
+    both = kinds.select(own=pl.col("inner"), outside=outside).drop_nulls()
+    ahead = (
+        records.in_year_of(pl.col("own"), pl.col("outside")) - pl.col("outside")
+    ).dt.total_seconds() / _QUARTER_S
+    steps = both.select(step=ahead.round().cast(pl.Int64)).drop_nulls().group_by("step").len()
+    return dict(steps.iter_rows())
+
+
 def _placed(events: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Give events without a stamp the last one before them, with no claim on its precision."""
-    after = kinds.select("line_no", "after").unique("line_no", keep="last")
+    """Give events without a stamp their line's, or the last one before them with no claim on its precision."""
+    after = kinds.select("line_no", "after", own_s="error_s").unique("line_no", keep="last")
     joined = events.join(after, on="line_no", how="left")
+    is_new = pl.col("event_ts").is_null()
     return (
-        joined.with_columns(pl.col("event_ts").fill_null(pl.col("after")))
-        .drop("after")
+        joined.with_columns(
+            event_ts=pl.col("event_ts").fill_null(pl.col("after")),
+            error_s=pl.when(is_new).then("own_s").otherwise("error_s"),
+        )
+        .drop("after", "own_s")
         .sort("line_no", maintain_order=True)
     )
 
@@ -235,19 +181,23 @@ def _issues(lines: pl.DataFrame, kinds: pl.DataFrame, bad: pl.DataFrame) -> pl.D
     if not bad.height:
         return no_issues()
     reasons = bad.unique("line_no", keep="first", maintain_order=True)
-    shared = kinds.group_by("line_no").agg(pl.len().alias("records"), pl.col("last_line_no").max())
+    shared = kinds.group_by("line_no").agg(pl.len().alias("records"), pl.col("more_lines").explode())
     counted = reasons.join(bad.group_by("line_no").agg(pl.len().alias("bad")), on="line_no").join(
         shared, on="line_no"
     )
     wholly = counted.filter(pl.col("bad") >= pl.col("records"))
-    spread = wholly.with_columns(line_no=pl.int_ranges("line_no", pl.col("last_line_no") + 1)).explode(
-        "line_no", empty_as_null=True
-    )
+    spread = wholly.with_columns(
+        line_no=pl.concat_list("line_no", pl.col("more_lines").list.drop_nulls())
+    ).explode("line_no", empty_as_null=True)
     texts = lines.join(spread.select("line_no", "reason"), on="line_no", how="inner", maintain_order="left")
     return issues_of(texts, pl.col("reason"))
 
 
 def _config_lines(headed: pl.DataFrame) -> pl.DataFrame:
+    if headed["message"].str.contains("\n", literal=True).any():
+        headed = headed.with_columns(pl.col("message").str.split("\n")).explode(
+            "message", empty_as_null=False
+        )
     return headed.filter(vllm_settings.states_settings(pl.col("message"))).select("line_no", "message")
 
 
@@ -276,6 +226,7 @@ FORMAT: Final = Format(
     side=Side.SERVER,
     fills=(
         "request_event",
+        "server_request",
         "engine_sample",
         "engine_step",
         "metric_sample",

@@ -22,7 +22,8 @@ CHUNK_BYTES: Final = 8 << 20
 MAX_LINE_BYTES: Final = 64 << 20
 HEAD_BYTES: Final = 128 << 10
 HEAD_LINES: Final = 400
-_TAIL_BYTES: Final = 4 << 10
+_TAIL_BYTES: Final = 256 << 10
+"""What `may_cut` sees: a container's parts of 16 KiB are up to six times that as JSON."""
 _SAMPLE_BYTES: Final = 16 << 10
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),

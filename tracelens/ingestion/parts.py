@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +28,7 @@ RETURN_SHARE: Final = 1.6
 GPU_DAY_STEP_S: Final = 2 * 3600.0
 """The same for times of day of a GPU tool: it has one writer, and only a clock change takes its stamps back by less."""
 MAX_JUMPS: Final = 5000
+_PLAUSIBLE: Final = (datetime(1970, 1, 1), datetime(2200, 1, 1))
 HOUR_S: Final = 3600.0
 HOUR_SLACK_S: Final = (2.0, 120.0)
 """How far from an hour a step may be, below and above, to look like a clock change: the sampling period comes on top."""
@@ -49,6 +50,7 @@ class _Done:
     first_stamp_line: int
     jumps: list[tuple[int, float]]
     hours: list[tuple[int, float]]
+    clock_steps: Mapping[int, int]
 
 
 @dataclass
@@ -65,6 +67,10 @@ class ParsedSource:
     steps: list[int] = field(default_factory=list)
     back_steps: list[int] = field(default_factory=list)
     jumps_dropped: bool = False
+    clock_steps: Counter[int] = field(default_factory=Counter)
+    """Lines with two clocks, by how many quarter hours the log's own is ahead of the one outside."""
+    written_by: str = ""
+    """What wrote the stamps (`Claim.stamps`)."""
     hours: list[tuple[int, float]] = field(default_factory=list)
     """GPU logs in wall time: lines before which an hour is missing (seconds above 0) or comes again (below 0)."""
 
@@ -87,7 +93,8 @@ class _Task:
         # A lone carriage return is half a line end: what stands before it is whole.
         is_open = not data.endswith((b"\n", b"\r"))
         parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text, is_open))
-        tables = {name: frame for name, frame in parsed.tables.items() if frame.height}
+        stamps = _sane(parsed.stamps)
+        tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
             tables["ingest_issue"] = parsed.issues
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
@@ -98,9 +105,10 @@ class _Task:
             written,
             waiting,
             _reasons(parsed),
-            *_ends(parsed.stamps),
-            _jumps(parsed.stamps, self.half_period_s),
-            _hours(_jumps(parsed.stamps, self.hour_jump_s)),
+            *_ends(stamps),
+            _jumps(stamps, self.half_period_s),
+            _hours(_jumps(stamps, self.hour_jump_s)),
+            parsed.clock_steps,
         )
 
     @property
@@ -127,6 +135,15 @@ def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:
         pl.len().alias("count"), pl.col("line_no").min().alias("first")
     )
     return {reason: (count, first) for reason, count, first in grouped.iter_rows()}
+
+
+def _sane(frame: pl.DataFrame) -> pl.DataFrame:
+    """Stamps that no log can have are not known: a year 0 is a slip of the writer, and Python cannot even hold it."""
+    stamps = [name for name, kind in frame.schema.items() if kind == pl.Datetime("us")]
+    plausible = [
+        pl.when(pl.col(name).is_between(*_PLAUSIBLE)).then(pl.col(name)).alias(name) for name in stamps
+    ]
+    return frame.with_columns(plausible) if plausible else frame
 
 
 def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
@@ -166,11 +183,11 @@ def parse_source(
     """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
     work = _Task(kind, claim, folder, keep_text)
-    stitched = _Stitcher(work, ParsedSource())
+    stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps))
     pending: deque[Future[_Done]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
         try:
-            for index, (data, first_line_no, context) in enumerate(_cut(kind, reading, chunk_bytes)):
+            for index, (data, first_line_no, context) in enumerate(_cut(kind, claim, reading, chunk_bytes)):
                 pending.append(pool.submit(work.run, data, first_line_no, index, context))
                 while len(pending) > WORKERS:
                     stitched.take(pending.popleft().result())
@@ -185,13 +202,15 @@ def parse_source(
     return stitched.whole
 
 
-def _cut(kind: Format, reading: Reading, chunk_bytes: int | None) -> Iterator[tuple[bytes, int, str | None]]:
+def _cut(
+    kind: Format, claim: Claim, reading: Reading, chunk_bytes: int | None
+) -> Iterator[tuple[bytes, int, str | None]]:
     if kind.whole:
         yield reading.whole(), 1, None
         return
     line_no, context = 1, None
     stateless = kind.context.__name__ == "_no_context"
-    for data in reading.chunks(chunk_bytes or CHUNK_BYTES, kind.may_cut):
+    for data in reading.chunks(chunk_bytes or CHUNK_BYTES, lambda tail: kind.may_cut(tail, claim)):
         yield data, line_no, context
         line_no += data.count(b"\n")
         if not stateless:
@@ -219,6 +238,7 @@ class _Stitcher:
         for reason, (count, first) in done.reasons.items():
             whole.reasons[reason] += count
             whole.first_issue_line.setdefault(reason, first)
+        whole.clock_steps.update(done.clock_steps)
         self._step(done)
         self.index += 1
 

@@ -38,6 +38,15 @@ candidate AS (
         ]) AS request_id,
         unnest([1, 2, 3]) AS attempt
     FROM internal
+    UNION ALL
+    -- The Rust front end gives the engine's id beside its own.
+    SELECT
+        internal.logged_id,
+        finished.request_id,
+        0 AS attempt
+    FROM internal
+    INNER JOIN request_event AS finished
+        ON internal.logged_id = finished.engine_id AND finished.run_id = $run
 )
 
 SELECT

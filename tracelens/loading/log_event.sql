@@ -1,7 +1,15 @@
 -- The physical lines of one record become one row: a traceback is printed line by line, each with the same process,
 -- level, second and origin (vLLM's NewLineFormatter), or with no header at all and right below each other.
 -- Warnings stay apart, since several of one second are several warnings.
-WITH keyed AS (
+WITH written AS (
+    SELECT NULL::BIGINT AS repeat_count
+    WHERE FALSE
+    UNION ALL BY NAME
+    SELECT *
+    FROM part
+),
+
+keyed AS (
     SELECT
         *,
         CASE
@@ -9,7 +17,7 @@ WITH keyed AS (
             WHEN level IN ('ERROR', 'CRITICAL') THEN concat_ws('|', process, level, event_ts, origin)
         END AS record_key,
         CASE WHEN level IS NULL THEN 'bare' ELSE coalesce(process, '') END AS writer
-    FROM part
+    FROM written
 ),
 
 marked AS (
@@ -45,6 +53,7 @@ SELECT
     ) AS kind,
     min(process) AS process,
     min(origin) AS origin,
+    max(repeat_count) AS repeat_count,
     left(string_agg(message, chr(10) ORDER BY line_no), 8192) AS message
 FROM numbered
 GROUP BY writer, record_no

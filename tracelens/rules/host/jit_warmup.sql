@@ -8,9 +8,6 @@ missing = ["the server's log with warnings, from the start on (vLLM 0.21 and lat
 message = "{measured_kernel_count} kernels were compiled or tuned while requests ran, over {measured_compile_s}{repeated}."
 verdict = "The first requests paid for {measured_kernel_count} kernel compilations{repeated}: send warm-up requests of every shape after the start and leave them out of measurements."
 
-[params]
-min_kernel_count = 1
-
 [[remedy]]
 kind = "config"
 text = "Send warm-up requests that cover the shapes of the traffic before the server takes load, and keep the compile cache on a disk that survives restarts (VLLM_CACHE_ROOT, TRITON_CACHE_DIR)."
@@ -22,7 +19,7 @@ The first measurement is the server's speed.
 ## What the data shows
 Kernels were compiled or tuned while a request waited; the same request again is fast.
 ## How it is detected
-At least `min_kernel_count` lines that say that a compilation or a tuning happened during inference.  Compilation at start-up does not count.
+A line, or several, that say that a compilation or a tuning happened during inference.  Compilation at start-up does not count.
 Where a client sent the same request again, both times are told.
 ## What to do
 Warm up before measuring, and before a server joins the load balancer.
@@ -81,13 +78,13 @@ SELECT
     compiled.run_id,
     '' AS subject,
     CASE
-        WHEN compiled.kernel_count >= $min_kernel_count THEN 'fired'
+        WHEN compiled.kernel_count > 0 THEN 'fired'
         WHEN versioned.run_id IS NOT NULL AND told.run_id IS NOT NULL THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
     CASE WHEN compiled.kernel_count >= 3 OR again.later_s IS NOT NULL THEN 'high' ELSE 'medium' END AS confidence,
     CASE
-        WHEN compiled.kernel_count < $min_kernel_count THEN 0.0
+        WHEN compiled.kernel_count = 0 THEN 0.0
         WHEN again.first_s > again.later_s THEN 1 - again.later_s / again.first_s
         ELSE 0.5
     END AS weight,
@@ -100,8 +97,7 @@ SELECT
         ELSE ''
     END AS repeated,
     compiled.kernel_count AS measured_kernel_count,
-    epoch(compiled.to_ts - compiled.from_ts) AS measured_compile_s,
-    $min_kernel_count AS threshold_kernel_count
+    epoch(compiled.to_ts - compiled.from_ts) AS measured_compile_s
 FROM compiled
 LEFT JOIN again ON compiled.run_id = again.run_id
 LEFT JOIN versioned ON compiled.run_id = versioned.run_id
