@@ -12,32 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracelens.formats import vllm_log
-from tracelens.formats.base import Chunk, Claim, Clock
 from tracelens.ingestion.chunks import Reading, head_of
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.opening import Input, expand
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dialects import (  # noqa: E402
+import itertools
+
+from dialects import (
     ACCESSES,
     JSON_WRAPPERS,
     LINE_WRAPPERS,
     NESTED,
     POOL,
     STATS,
-    TRICKS,
     Fact,
     Known,
     expected,
     facts,
-    frame_of,
     utc,
     wrapped,
 )
@@ -165,7 +163,7 @@ def cri_parts(line: str, second: int, chance: random.Random) -> Iterator[str]:
     """A record in parts, with a line of the other stream in between."""
     cuts = sorted(chance.sample(range(1, len(line)), min(2, len(line) - 1))) if len(line) > 1 else []
     bounds = [0, *cuts, len(line)]
-    pieces = [line[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    pieces = [line[a:b] for a, b in itertools.pairwise(bounds)]
     for number, piece in enumerate(pieces):
         yield f"{utc(second)}Z stdout {'F' if number == len(pieces) - 1 else 'P'} {piece}"
         if number == 0 and chance.random() < 0.3:

@@ -8,6 +8,7 @@ from tracelens.errors import UnknownFormat
 from tracelens.formats import (
     client_stream,
     dcgmi_dmon,
+    host_env,
     nvidia_dmon,
     nvidia_query,
     nvidia_smi_table,
@@ -32,6 +33,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     nvidia_query.FORMAT,
     nvidia_smi_table.FORMAT,
     dcgmi_dmon.FORMAT,
+    host_env.FORMAT,
 )
 """Every format.  Each sample in sample_logs/ is claimed by exactly one, so the order does not matter."""
 

@@ -22,7 +22,7 @@ import orjson
 import polars as pl
 
 from tracelens.formats.framing import ANSI, LEVELS
-from tracelens.formats.wrappers import PIPE_ERROR_S, PLAIN
+from tracelens.formats.wrappers import PIPE_ERROR_S, is_log_line
 
 TIME_KEYS: Final = ("asctime", "timestamp", "time", "ts", "@timestamp", "datetime", "date")
 LEVEL_KEYS: Final = ("levelname", "level", "severity", "lvl", "log_level")
@@ -33,7 +33,6 @@ PROCESS_KEYS: Final = ("vllm_process_name", "processName", "process_name")
 _PREFIX: Final = r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*"
 _LEVELS: Final = {"WARN": "WARNING", "FATAL": "CRITICAL", "ERR": "ERROR"}
 _KNOWN_LEVELS: Final = tuple(LEVELS.split("|"))
-_LOG_LINE: Final = re.compile(PLAIN)
 _ANSI: Final = re.compile(ANSI)
 _ACCESS: Final = re.compile(r"\S* - \"[A-Z]+ \S+ HTTP/[\d.]+\" \d{3}(?: [A-Za-z' -]*)?")
 _EPOCH: Final = re.compile(r"\d{10}(?:\.\d+)?|\d{13}(?:\.\d+)?|\d{16}|\d{19}")
@@ -164,7 +163,7 @@ def _logger(value: Mapping[str, Any], prefix: str | None) -> JsonRecord | None:
     if message is None or (level is None and name is None and when is None and prefix is None):
         return None
     stamp = _stamp(when)
-    if _LOG_LINE.match(_ANSI.sub("", message)):
+    if is_log_line(_ANSI.sub("", message)):
         return JsonRecord(message.rstrip("\r\n"), _piped(stamp))
     if name == "uvicorn.access" or _ACCESS.fullmatch(message):
         return JsonRecord(message, stamp)

@@ -25,7 +25,10 @@ def kinds_of(read: pl.DataFrame, *, bare: bool) -> pl.DataFrame:
             fits = fits & pl.col("message").str.contains(form.contains, literal=True)
         kind = pl.when(fits).then(pl.lit(form.kind)).otherwise(kind)
     mended = rejoin(whole.with_columns(kind=kind))
+    is_bare = pl.col("level").is_null() & pl.col("kind").is_not_null()
+    if not mended.select(is_bare.any()).item():
+        return mended
     is_whole = pl.col("message").str.contains(STATS_WHOLE)
     is_stats = pl.col("kind") == "stats"
     counts = (~is_stats | is_whole) if bare else (is_stats & is_whole)
-    return mended.with_columns(kind=pl.when(pl.col("level").is_not_null() | counts).then("kind"))
+    return mended.with_columns(kind=pl.when(~is_bare | counts).then("kind"))

@@ -20,6 +20,7 @@ from tracelens.formats import (
     json_records,
     records,
     server_lines,
+    vllm_clocks,
     vllm_facts,
     vllm_samples,
     vllm_settings,
@@ -28,7 +29,7 @@ from tracelens.formats import (
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side, issues_of, no_issues
 from tracelens.formats.rejoin import is_open
 from tracelens.formats.vllm_kinds import kinds_of
-from tracelens.formats.vllm_sniff import STAMP_OF, sniff
+from tracelens.formats.vllm_sniff import sniff
 
 _PARTS: Final[dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]]] = {
     # kind of message: table, reader, column that is NULL where the line was not understood
@@ -51,7 +52,6 @@ _ALSO_EVENTS: Final = ("WARNING", "ERROR", "CRITICAL")
 _LOOSE: Final = ("companion",)
 """Kinds whose lines may hold any number of values, none included."""
 
-_QUARTER_S: Final = 900
 _USER_TEXT: Final = r"\b(prompt: |output: |JSON body: )(?s:.*)$"
 """Where the text of a prompt or an answer begins in a line that was cut: it is not kept unless --keep-text says so."""
 
@@ -69,7 +69,7 @@ def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
     settings, clock = chunk.claim.settings, chunk.claim.clock
     kinds = kinds_of(records.read(chunk.lines, settings), bare=settings.get("bare", True))
-    kinds = _stamped(kinds, clock, from_outside=settings.get("from_outside", False))
+    kinds = vllm_clocks.stamped(kinds, clock, settings)
     tables, bad = _facts(kinds)
     plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
     headed = plain.filter(pl.col("level").is_not_null())
@@ -92,35 +92,8 @@ def parse(chunk: Chunk) -> Parsed:
         issues,
         chunk.lines.height - issues.height,
         kinds.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp"),
-        _clock_steps(kinds),
+        vllm_clocks.steps_between(kinds),
     )
-
-
-def _stamped(kinds: pl.DataFrame, clock: Clock, *, from_outside: bool) -> pl.DataFrame:
-    """Choose each record's stamp by what the file as a whole has, and the last one before a record without."""
-    name = STAMP_OF.get(clock)
-    stamp = (
-        pl.col("outer_local") if from_outside else pl.col(name) if name else pl.lit(None, pl.Datetime("us"))
-    )
-    error = {Clock.UTC: pl.col("outer_error_s"), Clock.LOCAL: pl.col("dated_error_s")}.get(
-        clock, pl.lit(1.0)
-    ).fill_null(1.0)
-    return kinds.with_columns(
-        stamp=stamp, error_s=pl.when(stamp.is_not_null()).then(error), after=stamp.forward_fill()
-    )
-
-
-def _clock_steps(kinds: pl.DataFrame) -> dict[int, int]:
-    """Of records with the log's own stamp and one outside: by how many quarter hours the log's is ahead, and how many records."""
-    outside = pl.coalesce("outer_ts", "outer_local")
-    if kinds.select(outside.is_null().all()).item():
-        return {}
-    both = kinds.select(own=pl.col("inner"), outside=outside).drop_nulls()
-    ahead = (
-        records.in_year_of(pl.col("own"), pl.col("outside")) - pl.col("outside")
-    ).dt.total_seconds() / _QUARTER_S
-    steps = both.select(step=ahead.round().cast(pl.Int64)).drop_nulls().group_by("step").len()
-    return dict(steps.iter_rows())
 
 
 def _placed(events: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:

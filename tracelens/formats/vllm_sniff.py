@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from tracelens.formats import framing, hard_wraps, records, wrappers
+from tracelens.formats import framing, hard_wraps, records, vllm_clocks, wrappers
 from tracelens.formats.base import Claim, Clock, Head
 from tracelens.formats.vllm_kinds import kinds_of
 
-_PERHAPS: Final = re.compile(rf"\b(?:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d ")
+_PERHAPS: Final = re.compile(
+    rf"\b(?i:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d |(?:Added|Received|Finished|Aborted) request"
+)
 _STATS: Final = re.compile(
     r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
 )
@@ -19,8 +21,6 @@ _ANSI: Final = re.compile(framing.ANSI)
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
 _JSON: Final = re.compile(r"^[^'\"]{0,200}\{\s*\"")
-
-STAMP_OF: Final = {Clock.UTC: "outer_ts", Clock.LOCAL: "dated", Clock.YEARLESS: "inner"}
 
 
 def sniff(head: Head) -> Claim | None:
@@ -41,12 +41,13 @@ def sniff(head: Head) -> Claim | None:
     mine = seen.filter(own.fill_null(value=False))
     if mine.height < max(1, _MIN_SHARE * len(lines)):
         return None
-    clock, from_outside = _clock(mine)
+    clock, from_outside = vllm_clocks.clock_of(mine)
     headed = mine.filter(pl.col("level").is_not_null()).height
     settings |= {
         "columns": columns,
         "bare": mine.height - headed >= headed,
         "from_outside": from_outside,
+        "own_clock": vllm_clocks.own_clock(mine),
         "implies": _implied(lines, mine),
     }
     return Claim(_variant(lines, mine, settings, clock), clock, settings, _written_by(lines, names, clock))
@@ -60,16 +61,6 @@ def _frame(lines: list[str]) -> pl.DataFrame:
 
 def _mended(lines: list[str], columns: int | None) -> list[str]:
     return hard_wraps.joined(_frame(lines), columns)["text"].to_list() if columns else lines
-
-
-def _clock(mine: pl.DataFrame) -> tuple[Clock, bool]:
-    """What the stamps are worth, and whether they are a wrapper's wall clock since the log has none of its own."""
-    headed = mine.filter(pl.col("level").is_not_null() | pl.col("outer_ts").is_not_null())
-    for clock in (Clock.UTC, Clock.LOCAL, Clock.YEARLESS):
-        known = headed[STAMP_OF[clock]].count()
-        if known and known >= headed.height / 2:
-            return clock, False
-    return (Clock.LOCAL, True) if 2 * mine["outer_local"].count() >= mine.height else (Clock.NONE, False)
 
 
 def _written_by(lines: list[str], names: tuple[str, ...], clock: Clock) -> str:

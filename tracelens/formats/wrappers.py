@@ -90,6 +90,14 @@ _COMPILED: Final = {form.name: re.compile(form.pattern) for form in WRAPPERS}
 _BY_NAME: Final = {form.name: form for form in WRAPPERS}
 
 
+_LOG_LINE: Final = re.compile(rf"(?:{_SECOND})?{PLAIN}")
+
+
+def is_log_line(text: str) -> bool:
+    """Whether a text begins as a log line does, perhaps in a wrapper."""
+    return _LOG_LINE.match(text) is not None
+
+
 def detect(lines: Sequence[str]) -> tuple[str, ...]:
     """Names of the wrappers that most of these lines have, outermost first."""
     found: list[str] = []

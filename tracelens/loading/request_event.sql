@@ -97,7 +97,7 @@ beginning AS (
     SELECT
         named.request_id,
         named.line_no,
-        len(list_filter(server_start.line_nos, lambda s: s < named.line_no)) AS start_no
+        len(list_filter(server_start.line_nos, LAMBDA s: s < named.line_no)) AS start_no
     FROM named
     CROSS JOIN server_start
     WHERE len(server_start.line_nos) > 0 AND named.event IN ('received', 'added')
@@ -114,7 +114,6 @@ again AS (
     QUALIFY max(start_no) OVER (PARTITION BY request_id) > min(start_no) OVER (PARTITION BY request_id)
 )
 
-SELECT
-    named.* REPLACE (CASE WHEN again.life_no > 1 THEN named.request_id || '#' || again.life_no ELSE named.request_id END AS request_id)
+SELECT named.* REPLACE (CASE WHEN again.life_no > 1 THEN named.request_id || '#' || again.life_no ELSE named.request_id END AS request_id)
 FROM named
 ASOF LEFT JOIN again ON named.request_id = again.request_id AND named.line_no >= again.line_no
