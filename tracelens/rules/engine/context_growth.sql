@@ -48,7 +48,7 @@ WITH spaced AS (
 marked AS (
     SELECT
         *,
-        count(*) FILTER (WHERE NOT goes_on) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch,
+        count(CASE WHEN NOT goes_on THEN 1 END) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch,
         row_number() OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS place
     FROM spaced
 ),

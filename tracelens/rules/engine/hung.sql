@@ -74,7 +74,7 @@ sample AS (
             median(CASE WHEN later_ts > sample_ts THEN epoch(later_ts - sample_ts) END) OVER (PARTITION BY source_id, engine_index),
             10.0
         ) AS interval_s,
-        count(*) FILTER (WHERE NOT is_stuck) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch
+        count(CASE WHEN NOT is_stuck THEN 1 END) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch
     FROM spaced
 ),
 

@@ -51,7 +51,7 @@ serial AS (
     -- A new series begins where the clock of the file begins again.
     SELECT
         *,
-        count(*) FILTER (WHERE goes_back) OVER (PARTITION BY source_id ORDER BY line_no) AS series
+        count(CASE WHEN goes_back THEN 1 END) OVER (PARTITION BY source_id ORDER BY line_no) AS series
     FROM (
         SELECT
             *,

@@ -111,7 +111,7 @@ opened AS (
 grouped AS (
     SELECT
         *,
-        count(*) FILTER (WHERE is_new) OVER (PARTITION BY run_id, clock ORDER BY from_ts, to_ts ROWS UNBOUNDED PRECEDING) AS spell_index
+        count(CASE WHEN is_new THEN 1 END) OVER (PARTITION BY run_id, clock ORDER BY from_ts, to_ts ROWS UNBOUNDED PRECEDING) AS spell_index
     FROM opened
 ),
 

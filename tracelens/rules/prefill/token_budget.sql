@@ -90,7 +90,7 @@ flat AS (
     -- The prompt rate of a line against the two before it: the same within min_flat_ratio, while requests wait.
     SELECT
         *,
-        count(*) FILTER (WHERE is_prefill) OVER three AS prefill_count,
+        count(CASE WHEN is_prefill THEN 1 END) OVER three AS prefill_count,
         min(prompt_tps) OVER three / nullif(max(prompt_tps) OVER three, 0) AS flat_ratio
     FROM flowing
     WINDOW three AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
