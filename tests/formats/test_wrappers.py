@@ -31,7 +31,9 @@ from dialects import (
     wrapped,
 )
 
-RECORD = "(APIServer pid=1) INFO 10-21 12:34:56 [async_llm.py:382] Added request chatcmpl-trace-000017-1c9be07a."
+RECORD = (
+    "(APIServer pid=1) INFO 10-21 12:34:56 [async_llm.py:382] Added request chatcmpl-trace-000017-1c9be07a."
+)
 ACCESS = '(APIServer pid=1) INFO:     10.20.0.7:41022 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
 LINES = [known.plain(second) for second, known in enumerate(POOL)]
 STAMPED = {name for name in (*LINE_WRAPPERS, *JSON_WRAPPERS)} - {
@@ -75,7 +77,9 @@ def test_the_same_facts_in_every_wrapper(name: str) -> None:
 
 @pytest.mark.parametrize(("outer", "inner"), NESTED)
 def test_wrappers_two_deep(outer: str, inner: str) -> None:
-    result = parsed([wrapped(outer, wrapped(inner, line, second), second) for second, line in enumerate(LINES)])
+    result = parsed(
+        [wrapped(outer, wrapped(inner, line, second), second) for second, line in enumerate(LINES)]
+    )
     assert facts(result.tables) == expected(POOL)
     assert result.issues.height == 0
 
@@ -96,14 +100,20 @@ def test_a_wrappers_stamp_is_used_with_its_own_precision(name: str) -> None:
     assert result.clock_steps == {-32: sum(not known.is_access for known in POOL)}
     accesses = result.tables["access_line"].select("line_no", "logged_after_ts").rows()
     assert all(at == instant(line_no - 1).replace(microsecond=at.microsecond) for line_no, at in accesses)
-    where = f"the wrapper ({name.removesuffix(' with a zone')})" if name in LINE_WRAPPERS else "the JSON records"
+    where = (
+        f"the wrapper ({name.removesuffix(' with a zone')})" if name in LINE_WRAPPERS else "the JSON records"
+    )
     assert claim.stamps == f"stamps of {where}"
 
 
 def test_events_of_a_wrapped_file_have_the_wrappers_time() -> None:
     line = "(APIServer pid=7) INFO:     Application startup complete."
     lines = [wrapped("timestamps", line, 5), wrapped("timestamps", POOL[-1].plain(6), 6)]
-    rows = parsed([*lines, wrapped("timestamps", "Traceback (most recent call last):", 7)]).tables["log_event"].to_dicts()
+    rows = (
+        parsed([*lines, wrapped("timestamps", "Traceback (most recent call last):", 7)])
+        .tables["log_event"]
+        .to_dicts()
+    )
     assert [(row["event_ts"], row["error_s"], row["kind"]) for row in rows] == [
         (instant(5), 0.01, "ready"),
         (instant(7), 0.01, "traceback"),
@@ -145,10 +155,16 @@ def cri(stream: str, tag: str, text: str, second: int = 0) -> str:
 def test_parts_of_a_container_are_one_record() -> None:
     parts = parts_of(long_record(9000))
     assert len(parts) > 4
-    lines = [cri("stdout", "F" if part is parts[-1] else "P", part, second) for second, part in enumerate(parts)]
+    lines = [
+        cri("stdout", "F" if part is parts[-1] else "P", part, second) for second, part in enumerate(parts)
+    ]
     result = parsed([cri("stdout", "F", RECORD), *lines, cri("stdout", "F", RECORD)])
     rows = result.tables["request_event"].to_dicts()
-    assert [(row["line_no"], row["event"]) for row in rows] == [(1, "added"), (2, "received"), (2 + len(parts), "added")]
+    assert [(row["line_no"], row["event"]) for row in rows] == [
+        (1, "added"),
+        (2, "received"),
+        (2 + len(parts), "added"),
+    ]
     assert (rows[1]["input_tokens"], rows[1]["max_tokens"], rows[1]["input_char_count"]) == (9000, 8, 24_000)
     assert rows[1]["event_ts"] == datetime(2025, 10, 21, 12, 34, len(parts) - 1, 500000)
     assert result.issues.height == 0
@@ -182,7 +198,11 @@ def test_parts_in_json(name: str) -> None:
     for part in parts:
         last = part is parts[-1]
         if name == "docker":
-            record = {"log": part + ("\n" if last else ""), "stream": "stdout", "time": "2025-10-21T12:34:56.5Z"}
+            record = {
+                "log": part + ("\n" if last else ""),
+                "stream": "stdout",
+                "time": "2025-10-21T12:34:56.5Z",
+            }
         else:
             record = {"date": 1761050096.5, "log": part, "stream": "stdout", "logtag": "F" if last else "P"}
         lines.append(json.dumps(record))
@@ -195,7 +215,12 @@ def test_parts_in_json(name: str) -> None:
     assert result.issues.height == 0
 
 
-JSON_LINE = {"asctime": "2025-10-21 12:34:56,789", "levelname": "INFO", "name": "vllm.v1.engine.async_llm", "message": "Added request a."}
+JSON_LINE = {
+    "asctime": "2025-10-21 12:34:56,789",
+    "levelname": "INFO",
+    "name": "vllm.v1.engine.async_llm",
+    "message": "Added request a.",
+}
 AT = datetime(2025, 10, 21, 12, 34, 56, 789000)
 
 
@@ -214,7 +239,9 @@ AT = datetime(2025, 10, 21, 12, 34, 56, 789000)
         ({"log": "2025-10-21T12:34:56.789012345Z stdout F INFO 10-21 05:34:56 [x.py:1] Added request a.", "ts": 1761050097.1}, Clock.UTC, AT.replace(microsecond=100000, second=57), 0.01),
     ],
 )  # fmt: skip
-def test_json_loggers_and_collectors(line: dict[str, Any], clock: Clock, at: datetime, error_s: float) -> None:
+def test_json_loggers_and_collectors(
+    line: dict[str, Any], clock: Clock, at: datetime, error_s: float
+) -> None:
     lines = [json.dumps(line)] * 2
     assert claim_of(lines).clock is clock
     assert events(lines) == [(1, "a", at, error_s), (2, "a", at, error_s)]
@@ -224,7 +251,9 @@ def test_json_loggers_and_collectors(line: dict[str, Any], clock: Clock, at: dat
 def test_json_behind_a_process_prefix(prefix: str) -> None:
     lines = [prefix + json.dumps(JSON_LINE)] * 2
     rows = parsed(lines).tables["request_event"].to_dicts()
-    assert [(row["logged_id"], row["process"]) for row in rows] == [("a", "APIServer" if prefix else None)] * 2
+    assert [(row["logged_id"], row["process"]) for row in rows] == [
+        ("a", "APIServer" if prefix else None)
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -260,9 +289,18 @@ def test_a_warning_with_a_path_in_it_is_still_a_warning() -> None:
 
 
 def test_an_access_line_as_json() -> None:
-    line = {**JSON_LINE, "name": "uvicorn.access", "message": '10.20.0.77:55010 - "POST /v1/chat/completions HTTP/1.1" 200'}
+    line = {
+        **JSON_LINE,
+        "name": "uvicorn.access",
+        "message": '10.20.0.77:55010 - "POST /v1/chat/completions HTTP/1.1" 200',
+    }
     (row,) = parsed([json.dumps(JSON_LINE), json.dumps(line)]).tables["access_line"].to_dicts()
-    assert (row["method"], row["path"], row["status"], row["logged_after_ts"]) == ("POST", "/v1/chat/completions", 200, AT)
+    assert (row["method"], row["path"], row["status"], row["logged_after_ts"]) == (
+        "POST",
+        "/v1/chat/completions",
+        200,
+        AT,
+    )
 
 
 def test_the_banner_as_one_json_record_states_its_settings() -> None:
@@ -271,7 +309,9 @@ def test_the_banner_as_one_json_record_states_its_settings() -> None:
     assert dict(table.select("key", "value").rows()) == {"vllm_version": "0.33.0", "model": "acme/x"}
 
 
-@pytest.mark.parametrize("name", ["timestamps", "cri", "docker json", "journald json", "collector", "compose"])
+@pytest.mark.parametrize(
+    "name", ["timestamps", "cri", "docker json", "journald json", "collector", "compose"]
+)
 def test_progress_bars_and_colours_inside_wrappers(name: str) -> None:
     bar = "Capturing CUDA graph shapes:  97%|#########7| 34/35 [00:18<00:00,  1.90it/s]"
     lines = [
@@ -332,7 +372,9 @@ def test_a_library_that_logs_beside_has_no_time_in_the_placeholder_year() -> Non
 def test_no_wrapper_is_seen_in_a_plain_log() -> None:
     assert wrappers.detect(LINES) == ()
     plain = frame_of(LINES)
-    unwrapped = wrappers.unwrap_by_line(wrappers.unwrap(plain, ()).with_columns(more_lines=pl.lit(None, pl.List(pl.Int64))))
+    unwrapped = wrappers.unwrap_by_line(
+        wrappers.unwrap(plain, ()).with_columns(more_lines=pl.lit(None, pl.List(pl.Int64)))
+    )
     assert unwrapped["text"].equals(plain["text"])
 
 
@@ -344,14 +386,26 @@ def test_a_wrapped_tail_does_not_end_a_chunk() -> None:
     assert not vllm_log.may_cut(whole + b"\n" + part + b"\n", claim)
     assert not vllm_log.may_cut(part + b"\n" + other + b"\n", claim)
     assert vllm_log.may_cut(part + b"\n" + other + b"\n" + whole + b"\n", claim)
-    docker = [json.dumps({"log": text, "stream": "stdout", "time": "x"}).encode() for text in ('a\\n"', "b\n")]
+    docker = [
+        json.dumps({"log": text, "stream": "stdout", "time": "x"}).encode() for text in ('a\\n"', "b\n")
+    ]
     assert not vllm_log.may_cut(docker[0] + b"\n", claim), "a backslash and an n are no line end"
     assert vllm_log.may_cut(docker[0] + b"\n" + docker[1] + b"\n", claim)
     collected = json.dumps({"log": "a", "stream": "stdout", "time": "x", "kubernetes": {}}).encode()
     assert vllm_log.may_cut(collected + b"\n", claim)
 
 
-@pytest.mark.parametrize("stamp", ["2025-13-01 00:00:00", "99999999999999999999", "", "NaN", "2025-10-21T12:34:56+99:99", "0001-01-01T00:00:00+14:00"])
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2025-13-01 00:00:00",
+        "99999999999999999999",
+        "",
+        "NaN",
+        "2025-10-21T12:34:56+99:99",
+        "0001-01-01T00:00:00+14:00",
+    ],
+)
 def test_stamps_of_json_that_are_none(stamp: str) -> None:
     line = {"timestamp": stamp, "level": "INFO", "message": "Added request a."}
     assert events([json.dumps(line)]) == [(1, "a", None, None)]
