@@ -23,7 +23,7 @@ from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
 
-WRITER_MEMORY: Final = "256MB"
+WRITER_MEMORY: Final = "160MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
 
 
