@@ -13,8 +13,9 @@ import click
 import rule_pages
 
 from tracelens.cli import cli
-from tracelens.formats import FORMATS, client_keys
-from tracelens.formats.vllm_lines import EVENT_FORMS, LINE_FORMS
+from tracelens.formats import FORMATS
+from tracelens.formats.client import client_keys
+from tracelens.formats.server.vllm_lines import EVENT_FORMS, LINE_FORMS
 from tracelens.named import NamedQuery, named_queries, named_query
 from tracelens.store import memory_case
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.formats import vllm_log
 from tracelens.formats.base import Chunk, Claim, Head, Parsed
+from tracelens.formats.server import vllm_log
 
 Fact = tuple[Any, ...]
 

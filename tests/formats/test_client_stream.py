@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.client_stream import FORMAT
+from tracelens.formats.client.client_stream import FORMAT
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_logs" / "client_stream"

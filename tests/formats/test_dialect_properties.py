@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.formats import vllm_log
+from tracelens.formats.server import vllm_log
 from tracelens.ingestion.chunks import Reading, head_of
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.opening import Input, expand

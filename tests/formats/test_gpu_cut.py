@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tracelens.formats import dcgmi_dmon, nvidia_dmon, nvidia_query, nvidia_smi_table
 from tracelens.formats.base import Chunk, Format, Head, Parsed
+from tracelens.formats.gpu import dcgmi_dmon, nvidia_dmon, nvidia_query, nvidia_smi_table
 from tracelens.ingestion.chunks import lines_frame
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"

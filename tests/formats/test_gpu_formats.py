@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.formats import dcgmi_dmon, nvidia_dmon, nvidia_query, nvidia_smi_table
 from tracelens.formats.base import Chunk, Claim, Format, Head, Parsed
+from tracelens.formats.gpu import dcgmi_dmon, nvidia_dmon, nvidia_query, nvidia_smi_table
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FORMATS = {

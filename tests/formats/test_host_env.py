@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.host_env import FORMAT
+from tracelens.formats.gpu.host_env import FORMAT
 
 FOLDER = Path(__file__).parents[2] / "sample_logs" / "host_env"
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.nvidia_dmon import FORMAT
+from tracelens.formats.gpu.nvidia_dmon import FORMAT
 
 FOLDER = Path(__file__).parents[2] / "sample_logs" / "nvidia_dmon"
 

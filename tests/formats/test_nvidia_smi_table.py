@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.nvidia_smi_table import FORMAT
+from tracelens.formats.gpu.nvidia_smi_table import FORMAT
 
 FOLDER = Path(__file__).parents[2] / "sample_logs" / "nvidia_smi_table"
 

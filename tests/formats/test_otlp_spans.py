@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.otlp_spans import FORMAT
+from tracelens.formats.traces.otlp_spans import FORMAT
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "otlp_spans"
 COLUMNS = {

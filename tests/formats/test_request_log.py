@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.formats import client_stream
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.request_log import COUNTS, DURATIONS, FORMAT, KEYS
+from tracelens.formats.client import client_stream
+from tracelens.formats.traces.request_log import COUNTS, DURATIONS, FORMAT, KEYS
 
 ROOT = Path(__file__).parents[2]
 LINES = (ROOT / "sample_logs/request_log/gateway.jsonl").read_text().splitlines()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.formats import sglang_log, tgi_log, vllm_log
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
+from tracelens.formats.server import sglang_log, tgi_log, vllm_log
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "sglang_log"
 OLD, NEW = SAMPLES / "decode_batches_0.4.log", SAMPLES / "serving_0.5.log"

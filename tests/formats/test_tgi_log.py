@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracelens.formats import sglang_log, tgi_log, vllm_log
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
+from tracelens.formats.server import sglang_log, tgi_log, vllm_log
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "tgi_log"
 GRAMMAR, LAUNCHER, JSON_LINES = (

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
-from tracelens.formats.vllm_bench import FORMAT
+from tracelens.formats.client.vllm_bench import FORMAT
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "vllm_bench"
 CHAT = "v0.32.0_chat_detailed.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracelens.formats.vllm_defaults import defaults, version_of
+from tracelens.formats.server.vllm_defaults import defaults, version_of
 
 
 def given_by(known: dict[str, str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tracelens.formats import vllm_log
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
+from tracelens.formats.server import vllm_log
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs" / "vllm_log"
 ESCAPE = "\x1b"

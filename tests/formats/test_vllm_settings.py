@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.formats.vllm_settings import CONFIG_STARTS, settings, states_settings
+from tracelens.formats.server.vllm_settings import CONFIG_STARTS, settings, states_settings
 
 INIT_0_6_3 = (
     "Initializing an LLM engine (v0.6.3.post1) with config: model='acme/qwen-test-14b', speculative_config=None, "

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tracelens.formats import json_records, vllm_log, wrappers
 from tracelens.formats.base import Clock
-from tracelens.formats.wrappers import WRAPPERS, WrapperForm
+from tracelens.formats.server import json_records, vllm_log, wrappers
+from tracelens.formats.server.wrappers import WRAPPERS, WrapperForm
 
 sys.path.insert(0, str(Path(__file__).parent))
 

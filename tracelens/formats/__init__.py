@@ -5,35 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from tracelens.errors import UnknownFormat
-from tracelens.formats import (
-    client_stream,
-    dcgmi_dmon,
-    host_env,
-    nvidia_dmon,
-    nvidia_query,
-    nvidia_smi_table,
-    otlp_spans,
-    request_log,
-    sglang_log,
-    tgi_log,
-    vllm_bench,
-    vllm_log,
-)
+from tracelens.formats import client, gpu, metrics, server, traces
 from tracelens.formats.base import Claim, Format, Head
 
 FORMATS: Final[tuple[Format, ...]] = (
-    vllm_log.FORMAT,
-    sglang_log.FORMAT,
-    tgi_log.FORMAT,
-    otlp_spans.FORMAT,
-    request_log.FORMAT,
-    client_stream.FORMAT,
-    vllm_bench.FORMAT,
-    nvidia_dmon.FORMAT,
-    nvidia_query.FORMAT,
-    nvidia_smi_table.FORMAT,
-    dcgmi_dmon.FORMAT,
-    host_env.FORMAT,
+    *server.FORMATS,
+    *metrics.FORMATS,
+    *traces.FORMATS,
+    *client.FORMATS,
+    *gpu.FORMATS,
 )
 """Every format.  Each sample in sample_logs/ is claimed by exactly one, so the order does not matter."""
 

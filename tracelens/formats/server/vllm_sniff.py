@@ -1,0 +1,110 @@
+"""Whether a file is a vLLM server log, and in which dialect: wrappers, broken lines, clocks, headers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import polars as pl
+
+from tracelens.formats.base import Claim, Clock, Head
+from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
+from tracelens.formats.server.vllm_kinds import kinds_of
+
+_PERHAPS: Final = re.compile(
+    rf"\b(?i:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d |(?:Added|Received|Finished|Aborted) request"
+)
+_STATS: Final = re.compile(
+    r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
+)
+_ANSI: Final = re.compile(framing.ANSI)
+_MIN_SHARE: Final = 0.05
+"""Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
+_JSON: Final = re.compile(r"^[^'\"]{0,200}\{\s*\"")
+
+
+def sniff(head: Head) -> Claim | None:
+    """Claim a file in which enough lines are vLLM's own."""
+    if not any(_PERHAPS.search(line) for line in (*head.lines, *head.sampled)):
+        return None
+    first, sampled = ([_ANSI.sub("", line) for line in lines] for lines in (head.lines, head.sampled))
+    columns = hard_wraps.width(first)
+    lines = [line for line in (*_mended(first, columns), *_mended(sampled, columns)) if line.strip()]
+    names = wrappers.detect(lines)
+    settings: dict[str, Any] = {"wrappers": names, "prefix": wrappers.own_prefix(lines, names)}
+    seen = kinds_of(records.read(_frame(lines), settings), bare=True)
+    own = (
+        pl.col("inner").is_not_null()
+        | pl.col("kind").is_not_null()
+        | pl.col("origin").str.contains("vllm", literal=True)
+    )
+    mine = seen.filter(own.fill_null(value=False))
+    if mine.height < max(1, _MIN_SHARE * len(lines)):
+        return None
+    clock, from_outside = vllm_clocks.clock_of(mine)
+    headed = mine.filter(pl.col("level").is_not_null()).height
+    settings |= {
+        "columns": columns,
+        "bare": mine.height - headed >= headed,
+        "from_outside": from_outside,
+        "own_clock": vllm_clocks.own_clock(mine),
+        "implies": _implied(lines, mine),
+    }
+    return Claim(_variant(lines, mine, settings, clock), clock, settings, _written_by(lines, names, clock))
+
+
+def _frame(lines: list[str]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"line_no": range(1, len(lines) + 1), "text": lines}, schema={"line_no": pl.Int64, "text": pl.String}
+    )
+
+
+def _mended(lines: list[str], columns: int | None) -> list[str]:
+    return hard_wraps.joined(_frame(lines), columns)["text"].to_list() if columns else lines
+
+
+def _written_by(lines: list[str], names: tuple[str, ...], clock: Clock) -> str:
+    """What wrote the stamps, where it was not the log itself."""
+    if clock not in (Clock.UTC, Clock.LOCAL):
+        return ""
+    marks = ("?P<outer>", "?P<epoch>") if clock is Clock.UTC else ("?P<local>",)
+    patterns = {form.name: form.pattern for form in wrappers.WRAPPERS}
+    stamped = next((name for name in names if any(mark in patterns[name] for mark in marks)), None)
+    what = "stamps" if clock is Clock.UTC else "dates"
+    if stamped:
+        return f"{what} of the wrapper ({stamped})"
+    return f"{what} of the JSON records" if any(_JSON.match(line) for line in lines) else f"{what} as written"
+
+
+def _variant(lines: list[str], mine: pl.DataFrame, settings: dict[str, Any], clock: Clock) -> str:
+    broken = f"broken at {settings['columns']} columns" if settings["columns"] else ""
+    parts = (_engine("\n".join(lines[:400])), _shape(lines, mine, clock), *settings["wrappers"], broken)
+    return ", ".join(part for part in parts if part)
+
+
+def _engine(text: str) -> str:
+    if "Pending: " in text:
+        return "V0"
+    if re.search(r"Waiting: \d+ reqs", text):
+        return "V1"
+    return "Rust" if "RustFrontend" in text else ""
+
+
+def _shape(lines: list[str], mine: pl.DataFrame, clock: Clock) -> str:
+    if mine["inner"].null_count() == mine.height:
+        if any(line.lstrip().startswith("{") for line in lines):
+            return "JSON records"
+        return "no headers" if clock is Clock.NONE else "reformatted"
+    if not any(re.search(r"\d\d:\d\d:\d\d \[", line) for line in lines[:400]):
+        return "0.7 and older"
+    return "process prefix" if mine["process"].count() else "no prefix"
+
+
+def _implied(lines: list[str], mine: pl.DataFrame) -> dict[str, str]:
+    """What the dialect says of the version, for the defaults where no line states it."""
+    implied: dict[str, str] = {}
+    if any("Pending: " in line for line in lines):
+        implied["engine_version"] = "V0"
+    if mine["inner"].count() and not any(re.search(r"\d\d:\d\d:\d\d \[", line) for line in lines):
+        implied["vllm_version_below"] = "0.8.0"
+    return implied
