@@ -14,15 +14,7 @@ coded AS (
     SELECT
         run_id,
         engine,
-        CASE
-            WHEN
-                version_count = 1
-                AND regexp_matches(vllm_version, '^0\.\d{1,3}\.\d{1,3}(?:\D|$)')
-                AND NOT starts_with(vllm_version, '0.1.dev')
-                THEN
-                    try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 1) AS INTEGER) * 1000
-                    + try_cast(regexp_extract(vllm_version, '^0\.(\d+)\.(\d+)', 2) AS INTEGER)
-        END AS version_code
+        CASE WHEN version_count = 1 THEN _version_code(vllm_version) END AS version_code
     FROM stated
 )
 

@@ -13,7 +13,7 @@ import click
 
 from tracelens import __version__
 from tracelens.cli.asking import query, sql
-from tracelens.cli.catalog import formats, schema, sources
+from tracelens.cli.catalog import formats, schema
 from tracelens.cli.checking import check
 from tracelens.cli.demo import demo
 from tracelens.cli.edge import Edge
@@ -22,6 +22,7 @@ from tracelens.cli.options import debug_option
 from tracelens.cli.ruling import rules
 from tracelens.cli.show import show
 from tracelens.cli.slowest import slowest
+from tracelens.cli.sources import sources
 
 __all__ = ["cli", "main"]
 

@@ -1,8 +1,7 @@
-"""``tracelens sources``, ``schema`` and ``formats``: what is in a case, what a case is made of, what can be read."""
+"""``tracelens schema`` and ``formats``: what a case is made of, and what can be read."""
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,118 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracelens.cli.grid import Column, grid, terminal_width
-from tracelens.cli.options import debug_option, format_option, on_case, run_option
-from tracelens.cli.output import chosen, instant, say, write
-from tracelens.cli.reading import check_run, reading
+from tracelens.cli.options import debug_option, format_option
+from tracelens.cli.output import chosen, say, write
+from tracelens.cli.reading import reading
 from tracelens.cli.text import clean
 from tracelens.errors import UsageError
-from tracelens.units import UNKNOWN, count, duration
+from tracelens.units import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tracelens.case import Case
     from tracelens.formats.base import Format
     from tracelens.store import Result
 
 _FORMAT_COLUMNS: Final = ("name", "title", "side", "versions", "fills")
-_SOURCE_HEADS: Final = (
-    Column("run"),
-    Column("file", middle=True),
-    Column("format", fixed=True),
-    Column("variant"),
-    Column("lines", right=True),
-    Column("understood", right=True),
-    Column("not", right=True),
-    Column("first UTC", fixed=True),
-    Column("last UTC", fixed=True),
-    Column("time basis", wraps=True),
-)
-_CLOCK_HEADS: Final = (
-    Column("run"),
-    Column("clock", middle=True),
-    Column("server clock", middle=True),
-    Column("at least", right=True),
-    Column("at most", right=True),
-    Column("taken", right=True),
-    Column("± error", right=True),
-    Column("pairs", right=True),
-    Column("basis", wraps=True),
-)
-
-
-@click.command()
-@run_option
-@format_option
-@on_case
-def sources(case_path: Path, run: str, format_name: str | None) -> None:
-    """Show the files in a case: formats, lines, what was not understood, and how the clocks lie to each other."""
-    kind = chosen(format_name)
-    with reading(case_path) as case:
-        check_run(case, run)
-        found = case.query("sources", run=run)
-        if kind == "table":
-            _source_screen(case, found, run)
-        else:
-            write(found, kind)
-
-
-def _source_screen(case: Case, found: Result, run: str) -> None:
-    rows, clocks = found.dicts(), case.query("clock_offsets", run=run).dicts()
-    if not rows:
-        return
-    folder, inside = common_folder([row["path"] for row in rows])
-    if folder:
-        say(f"in {clean(folder)}")
-    _print(_SOURCE_HEADS, [_source(row, inside) for row in rows])
-    if clocks:
-        say()
-        say("How far the second clock is ahead of the first:")
-        _print(_CLOCK_HEADS, [_clock(row, inside) for row in clocks])
-
-
-def common_folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:
-    """The folder that all paths have in common, and what shortens a path to the part inside it."""
-    folders = [os.path.dirname(path) for path in paths]  # noqa: PTH120 - an archive's member is no path of this machine
-    same = (
-        os.path.commonpath(folders)
-        if all(folders) and len({name[:1] == "/" for name in folders}) == 1
-        else ""
-    )
-    return same, lambda path: path.removeprefix(same).lstrip("/") if same else path
-
-
-def _source(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
-    return [
-        clean(row["run_id"]),
-        clean(inside(row["path"])),
-        clean(row["format"]),
-        clean(row["variant"] or ""),
-        count(row["line_count"]),
-        count(row["understood_count"]),
-        count(row["skipped_count"]),
-        _second(row["first_ts"]),
-        _second(row["last_ts"]),
-        clean(row["time_basis"]),
-    ]
-
-
-def _clock(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
-    return [
-        clean(row["run_id"]),
-        clean(inside(row["from_path"])),
-        clean(inside(row["to_path"])) if row["to_path"] else UNKNOWN,
-        duration(row["low_s"]),
-        duration(row["high_s"]),
-        duration(row["chosen_s"]),
-        duration(row["error_s"]),
-        count(row["pair_count"]),
-        clean(row["basis"]),
-    ]
-
-
-def _second(stamp: Any) -> str:
-    return instant(stamp)[:19]
 
 
 def _print(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:

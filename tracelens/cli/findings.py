@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.catalog import common_folder
+from tracelens.cli.folders import common_folder
 from tracelens.cli.grid import Column, grid
 from tracelens.cli.output import instant
 from tracelens.cli.text import clean, shorten, wrap

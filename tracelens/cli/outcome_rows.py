@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.catalog import common_folder
 from tracelens.cli.findings import evidence, measures, names, step_text, steps_of, summary, unlike, where
+from tracelens.cli.folders import common_folder
 from tracelens.cli.output import marked, plain
 from tracelens.cli.text import clean
 from tracelens.collect import in_short, to_collect
