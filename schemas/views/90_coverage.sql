@@ -127,8 +127,8 @@ signal AS (
         counted.run_id,
         counted.shown.subject AS subject,
         -- Sources that cannot show it do not count as rows without it.
-        coalesce(sum(counted.of_count) FILTER (WHERE counted.shown.known_count > 0), sum(counted.of_count)) AS of_count,
-        sum(counted.shown.known_count) AS observed_count,
+        coalesce(sum(counted.of_count) FILTER (WHERE counted.shown.known_count > 0), sum(counted.of_count))::BIGINT AS of_count,
+        sum(counted.shown.known_count)::BIGINT AS observed_count,
         list(source.path ORDER BY counted.shown.known_count DESC, source.path ASC) FILTER (WHERE counted.shown.known_count > 0) AS paths
     FROM counted
     INNER JOIN source ON counted.source_id = source.source_id
