@@ -212,9 +212,17 @@ def formats() -> Iterator[str]:
     """The formats, the forms of a vLLM log's lines, the keys of a client's log."""
     yield FORMATS_INTRO
     yield from table(
-        ("format", "what it is", "side", "made from", "tables it fills"),
+        ("format", "what it is", "side", "made from", "tables it fills", "how complete", "how to record it"),
         (
-            (code(one.name), text(one.title), one.side.value, text(one.versions), codes(one.fills))
+            (
+                code(one.name),
+                text(one.title),
+                one.side.value,
+                text(one.versions),
+                codes(one.fills),
+                text(one.complete),
+                code(one.record),
+            )
             for one in FORMATS
         ),
     )

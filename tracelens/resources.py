@@ -33,6 +33,11 @@ def loading() -> Path:
     return _PACKAGE / "loading"
 
 
+def sample_logs() -> Path:
+    """Folder of the samples: one folder per format, and whole incidents."""
+    return _packaged_or_checkout("sample_logs", "sample_logs")
+
+
 def demo_incident() -> Path:
     """Folder of the bundled incident that ``tracelens demo`` reads."""
-    return _packaged_or_checkout("demo_incident", "sample_logs/incidents/seats_exhausted")
+    return sample_logs() / "incidents" / "seats_exhausted"

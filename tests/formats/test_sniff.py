@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracelens import formats
-from tracelens.formats.base import Head
+from tracelens.formats.base import Format, Head
 from tracelens.ingestion.chunks import head_of
 from tracelens.opening import Input, expand
 
@@ -81,3 +81,11 @@ def test_a_format_knows_its_file_with_windows_line_ends_and_without_the_last_one
 )  # fmt: skip
 def test_foreign_files_are_nobodys(text: str) -> None:
     assert claimed_by(Head(tuple(text.split("\n")), complete=True)) == []
+
+
+@pytest.mark.parametrize("one", formats.FORMATS, ids=lambda one: one.name)
+def test_a_format_says_how_complete_it_is_how_to_record_it_and_shows_a_sample(one: Format) -> None:
+    assert one.versions
+    assert one.complete.endswith(".")
+    assert one.record
+    assert (SAMPLE_LOGS / one.name / one.sample).is_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,17 +13,22 @@ from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import debug_option, format_option
 from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import reading
-from tracelens.cli.text import clean
+from tracelens.cli.text import clean, hanging, shorten
 from tracelens.errors import UsageError
 from tracelens.units import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tracelens.formats.base import Format
     from tracelens.store import Result
 
-_FORMAT_COLUMNS: Final = ("name", "title", "side", "versions", "fills")
+_FORMAT_COLUMNS: Final = ("name", "title", "side", "versions", "fills", "complete", "record", "sample")
+TEXT_COLUMNS: Final = 120
+"""Width of a paragraph where nobody looks at the width."""
+_LISTED: Final = 6
+"""Columns of the list on a terminal."""
+_SAMPLE_LINES: Final = 12
 
 
 def _print(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -106,10 +112,15 @@ def formats(context: click.Context) -> None:
 @format_option
 @debug_option
 def list_formats(format_name: str | None = None) -> None:
-    """List every format: what writes it, and from which versions it is known."""
+    """List every format: what writes it, from which versions it is known, what it fills, and how complete that is."""
     from tracelens.formats import FORMATS
 
-    _show(_described(sorted(FORMATS, key=lambda one: one.name)), format_name, ("name", "side"))
+    found = _described(sorted(FORMATS, key=lambda one: one.name))
+    if chosen(format_name) != "table":
+        write(found, chosen(format_name))
+        return
+    heads = [Column(name, fixed=name == "name", wraps=name == "complete") for name in found.columns[:_LISTED]]
+    _print(heads, [[clean(cell) for cell in row[:_LISTED]] for row in found.rows])
 
 
 @formats.command("show")
@@ -117,21 +128,48 @@ def list_formats(format_name: str | None = None) -> None:
 @format_option
 @debug_option
 def show_format(name: str, format_name: str | None) -> None:
-    """Show one format by its NAME: what it is, and which tables it fills."""
+    """Show one format by its NAME: what it is, which tables it fills, how to record it, and a sample."""
     from tracelens.formats import named
 
-    described = _described([named(name)])
+    one = named(name)
+    described = _described([one])
     if chosen(format_name) != "table":
         write(described, chosen(format_name))
         return
-    for key, value in described.dicts()[0].items():
-        say(f"{key:<9} {value or UNKNOWN}")
+    width = terminal_width()
+    for key, words in described.dicts()[0].items():
+        for line in hanging(key, words or UNKNOWN, width or TEXT_COLUMNS):
+            say(line)
+    say()
+    for line in _sample_of(one):
+        say(clean(line if width is None else shorten(line, width)))
+
+
+def _sample_of(one: Format) -> Iterator[str]:
+    """The first lines of a format's sample, as far as they are text."""
+    from tracelens import resources
+
+    path = resources.sample_logs() / one.name / one.sample
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        yield from (line.rstrip("\r\n") for line in islice(lines, _SAMPLE_LINES))
 
 
 def _described(found: Sequence[Format]) -> Result:
     from tracelens.store import Result
 
     rows: list[tuple[Any, ...]] = [
-        (one.name, one.title, one.side.value, one.versions, ", ".join(one.fills)) for one in found
+        (
+            one.name,
+            one.title,
+            one.side.value,
+            one.versions,
+            ", ".join(one.fills),
+            one.complete,
+            one.record,
+            one.sample,
+        )
+        for one in found
     ]
     return Result(_FORMAT_COLUMNS, ("VARCHAR",) * len(_FORMAT_COLUMNS), rows)

@@ -149,6 +149,12 @@ class Format:
     """From the settings that a whole file states to ``(key, value, basis)`` of those it leaves to the version."""
     versions: str = ""
     """Versions of the writing program that this reader was made from."""
+    complete: str = ""
+    """What it rests on (real files, made-up lines in a form that was seen, source code alone), and what it leaves out."""
+    record: str = ""
+    """The command that writes such a file, or where it is found."""
+    sample: str = ""
+    """A file of ``sample_logs/NAME/`` that shows it."""
 
 
 ISSUE_SCHEMA: Final[dict[str, Any]] = {"line_no": pl.Int64, "reason": pl.String, "excerpt": pl.String}

@@ -225,4 +225,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="schemas/inputs/client_stream.schema.json, and home-made logs",
+    complete="Any JSON lines with times of requests; keys are known by their names (docs/formats.md).",
+    record="one JSON object per request: schemas/inputs/client_stream.schema.json",
+    sample="home_made_chunks_with_kinds.jsonl",
 )

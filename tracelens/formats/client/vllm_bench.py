@@ -84,4 +84,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="vLLM 0.4 to 0.32",
+    complete="Real files of 0.32, forms of 0.4 on. Without --save-detailed there are no single requests in it.",
+    record="vllm bench serve ... --save-result --save-detailed",
+    sample="v0.32.0_chat_append_multitoken_detailed.json",
 )

@@ -194,4 +194,7 @@ FORMAT: Final = Format(
     context=context,
     carried={"log_event": "event_ts"},
     versions="DCGM 2.0 to 4.6",
+    complete="DCGM 2.0 to 4.6, MIG rows included; values of the samples are invented in forms that were seen.",
+    record="dcgmi dmon -e 1001,1002,1003,1004,1005,155,203 -d 1000 > dcgmi_dmon.log",
+    sample="dcgmi_dmon_v4.log",
 )

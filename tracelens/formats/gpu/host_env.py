@@ -94,4 +94,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="Linux cgroup 1 and 2, nproc, lscpu",
+    complete="CPU limits of the container and threads of the process.",
+    record="(nproc; env | grep THREADS; cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu.stat) > host_env.txt",
+    sample="cgroup_stat.txt",
 )

@@ -179,4 +179,7 @@ FORMAT: Final = Format(
     context=context,
     carried={"log_event": "event_ts"},
     versions="R367 to R610",
+    complete="Every layout of R367 to R610; values of the samples are invented in forms that were seen.",
+    record="nvidia-smi dmon -s pucvmet -o DT -d 1 > gpu_dmon.log",
+    sample="dmon_DT_pucvmet_2gpu.log",
 )

@@ -203,4 +203,7 @@ FORMAT: Final = Format(
     context=context,
     carried={"log_event": "event_ts"},
     versions="R470 to R610",
+    complete="Every layout of R470 to R610. Without a heading the columns are guessed by their contents, and that is said.",
+    record="nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,clocks.sm,memory.used --format=csv -l 1 > gpu.csv",
+    sample="query_units.csv",
 )

@@ -110,4 +110,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="410 to 580",
+    complete="The table of 410 to 580, once or in a loop. Processes below the table are left out.",
+    record="nvidia-smi > gpu.txt",
+    sample="table_r470.txt",
 )

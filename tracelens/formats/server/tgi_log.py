@@ -263,4 +263,7 @@ FORMAT: Final = Format(
     parse=parse,
     carried={"log_event": "event_ts"},
     versions="TGI 1 to 3",
+    complete="Per-request times of the router. It states no token counts, so they stay unknown.",
+    record="text-generation-launcher ... 2>&1 | tee router.log",
+    sample="grammar_3.1.1.log",
 )

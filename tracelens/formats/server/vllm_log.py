@@ -214,4 +214,7 @@ FORMAT: Final = Format(
     carried={"access_line": "logged_after_ts", "log_event": "event_ts"},
     defaults=vllm_settings.defaults,
     versions="0.1 to 0.33, V0 and V1 engine, Rust front end",
+    complete="Real logs of 0.2 to 0.32, every line form of 0.1 to 0.33. Prompts and outputs leave lengths only.",
+    record="vllm serve ... 2>&1 | tee server.log; kubectl logs --timestamps POD > server.log",
+    sample="v0.17-0.30_v1.log",
 )

@@ -112,4 +112,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="schemas/inputs/request_log.schema.json",
+    complete="A form of our own, for servers and plugins that log each request themselves.",
+    record="one JSON object per request: schemas/inputs/request_log.schema.json",
+    sample="gateway.jsonl",
 )
