@@ -207,8 +207,8 @@ def test_thresholds_come_from_the_user_s_file_the_folder_s_file_and_the_option(
     ("text", "said"),
     [
         ("[set]\ntoy.waits.min = 1\n", "tracelens.toml"),
-        ("[thresholds]\n", "only a table [set] is known"),
-        ("set = 3\n", "only a table [set] is known"),
+        ("[thresholds]\n", "only the tables [set] and [slo] are known"),
+        ("set = 3\n", "only the tables [set] and [slo] are known"),
         ("[set\n", "tracelens.toml"),
     ],
 )

@@ -38,6 +38,12 @@ def test_help_is_quick() -> None:
     assert min(times) < 0.6  # 0.2 s where nothing else runs
 
 
+def test_examples_in_help_texts_keep_their_lines(run) -> None:
+    assert "\n  tracelens check    " in run("--help").stdout
+    for name in cli.commands:
+        assert "\\b" not in run(name, "--help").stdout, name
+
+
 def test_version_and_the_order_of_the_commands(run) -> None:
     assert run("--version").stdout.strip() == f"tracelens, version {tracelens.__version__}"
     text = run("--help").stdout

@@ -15,6 +15,7 @@ from tracelens import __version__
 from tracelens.cli.asking import query, sql
 from tracelens.cli.catalog import formats, schema
 from tracelens.cli.checking import check
+from tracelens.cli.comparing import compare
 from tracelens.cli.demo import demo
 from tracelens.cli.edge import Edge
 from tracelens.cli.ingesting import ingest
@@ -38,18 +39,19 @@ __all__ = ["cli", "main"]
 @click.version_option(__version__, prog_name="tracelens")
 @debug_option
 def cli() -> None:
-    r"""Where the time of an LLM request went, from the logs that are left after an incident.
+    """Where the time of an LLM request went, from the logs that are left after an incident.
 
     \b
     tracelens ingest logs/          read what there is
     tracelens check                 what went wrong, and what to do first
     tracelens slowest               the worst requests, and their stages
     tracelens show REQUEST_ID       one request from every side
+    tracelens compare A B           did the fix work
     tracelens demo                  all of that on a sample incident
     """
 
 
-for _command in (ingest, check, slowest, show, sources, sql, query, rules, schema, formats, demo):
+for _command in (ingest, check, slowest, show, compare, sources, sql, query, rules, schema, formats, demo):
     cli.add_command(_command)
 
 

@@ -109,7 +109,7 @@ def query(
     target: Path | None,
     case_path: Path,
 ) -> None:
-    r"""Run a named query: the same that the screens show.
+    """Run a named query: the same that the screens show.
 
     \b
     tracelens query --list

@@ -1,4 +1,4 @@
-"""What the user keeps in files: thresholds under ``[set]``, and a folder of rules.
+"""What the user keeps in files: thresholds under ``[set]``, an SLO under ``[slo]``, and a folder of rules.
 
 Read in this order, a later one over an earlier one: ``$XDG_CONFIG_HOME/tracelens/config.toml``, ``./tracelens.toml``, the
 options of the command.  Rules of the user's own lie in ``$XDG_CONFIG_HOME/tracelens/rules``.
@@ -6,6 +6,7 @@ options of the command.  Rules of the user's own lie in ``$XDG_CONFIG_HOME/trace
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from tracelens.errors import UsageError
+from tracelens.slo import Slo, from_table, parse
 
 HERE: Final = Path("tracelens.toml")
+TABLES: Final = ("set", "slo")
+_KNOWN: Final = " and ".join(f"[{name}]" for name in TABLES)
 
 
 def home() -> Path:
@@ -33,10 +37,9 @@ def settings(given: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Values by ``RULE.PARAM``, and where each was set; raises `UsageError` for what cannot be understood."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for path in (home() / "config.toml", HERE):
-        if path.is_file():
-            for key, value in _flat(_table(path)):
-                values[key], origins[key] = value, str(path)
+    for path, table in _tables("set"):
+        for key, value in _flat(table):
+            values[key], origins[key] = value, str(path)
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or "." not in key:
@@ -45,16 +48,37 @@ def settings(given: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     return values, origins
 
 
-def _table(path: Path) -> Mapping[str, Any]:
+def slo_of(text: str | None) -> Slo:
+    """The SLO of the option, else of the nearest file that has one; raises `UsageError`."""
+    if text is not None:
+        return parse(text)
+    found = Slo()
+    for path, table in _tables("slo"):
+        try:
+            found = from_table(table) if table else found
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}", hint=error.hint) from error
+    return found
+
+
+def _tables(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """A table of each file that there is, the user's own first."""
+    for path in (home() / "config.toml", HERE):
+        if path.is_file():
+            yield path, _document(path)[name]
+
+
+def _document(path: Path) -> dict[str, Mapping[str, Any]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: {error}") from error
-    unknown = sorted(set(document) - {"set"})
-    if unknown or not isinstance(document.get("set", {}), dict):
-        raise UsageError(f"{path}: {unknown[0] if unknown else 'set'!r}: only a table [set] is known")
-    table: Mapping[str, Any] = document.get("set", {})
-    return table
+    for key, table in document.items():
+        if key not in TABLES or not isinstance(table, dict):
+            nearest = difflib.get_close_matches(key, TABLES, 1)
+            hint = f"did you mean [{nearest[0]}]?" if nearest and key not in TABLES else ""
+            raise UsageError(f"{path}: {key!r}: only the tables {_KNOWN} are known", hint=hint)
+    return {name: document.get(name, {}) for name in TABLES}
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

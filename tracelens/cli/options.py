@@ -71,6 +71,14 @@ timeout_option = click.option(
 )
 
 
+slo_option = click.option(
+    "--slo",
+    "slo_text",
+    metavar="LIMITS",
+    help="When a request is good: ttft=1s,tpot=50ms,e2e=30s (also [slo] in tracelens.toml).",
+)
+
+
 def on_case(command: Command) -> Command:
     """A command that works on a case: ``-c/--case`` and ``--debug``."""
     return _case(debug_option(command))

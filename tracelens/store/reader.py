@@ -109,11 +109,17 @@ def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
         raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})") from error
     try:
         _check_version(connection, path)
-        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        _shut(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _shut(connection: duckdb.DuckDBPyConnection) -> None:
+    """Take away files and network, for good.  A file opened twice in one process is one database, and shut already."""
+    if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
 
 def _first_line(error: Exception) -> str:
