@@ -14,6 +14,7 @@ import pytest  # noqa: TC002 - fixtures name its types
 
 import tracelens
 from tracelens import resources
+from tracelens.cli import cli
 
 ENDLESS = "SELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(y) WHERE hash(x, y) = 3"
 
