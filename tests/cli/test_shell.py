@@ -55,6 +55,8 @@ def test_version_and_the_order_of_the_commands(run) -> None:
             "check",
             "slowest",
             "show",
+            "compare",
+            "export",
             "sources",
             "sql",
             "query",

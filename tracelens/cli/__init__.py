@@ -18,6 +18,7 @@ from tracelens.cli.checking import check
 from tracelens.cli.comparing import compare
 from tracelens.cli.demo import demo
 from tracelens.cli.edge import Edge
+from tracelens.cli.exporting import export
 from tracelens.cli.ingesting import ingest
 from tracelens.cli.options import debug_option
 from tracelens.cli.ruling import rules
@@ -51,7 +52,21 @@ def cli() -> None:
     """
 
 
-for _command in (ingest, check, slowest, show, compare, sources, sql, query, rules, schema, formats, demo):
+for _command in (
+    ingest,
+    check,
+    slowest,
+    show,
+    compare,
+    export,
+    sources,
+    sql,
+    query,
+    rules,
+    schema,
+    formats,
+    demo,
+):
     cli.add_command(_command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracelens.store.memory import Column, MemoryCase, Statement
+from tracelens.store.parquet import write_parquet
 from tracelens.store.placement import Placement
 from tracelens.store.reader import Sitting, Store
 from tracelens.store.result import Result
@@ -24,4 +25,5 @@ __all__ = [
     "ddl",
     "memory_case",
     "schema_version",
+    "write_parquet",
 ]

@@ -98,7 +98,8 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
+def open_case(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open a case for reading, not yet shut off from files; raises `CaseError`."""
     if not path.exists():
         raise CaseError(
             f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
@@ -109,6 +110,15 @@ def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
         raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})") from error
     try:
         _check_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
+    connection = open_case(path)
+    try:
         _shut(connection)
     except BaseException:
         connection.close()
