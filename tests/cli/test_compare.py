@@ -178,3 +178,17 @@ def test_the_slo_of_the_configuration_is_used(
     result = compared(runs, "slow", "fast")
     assert result.exit_code == 2
     assert "did you mean [slo]?" in result.stderr
+
+
+def test_check_says_which_stage_broke_the_slo(runs: Path) -> None:
+    asked = ["check", "--slo", "ttft=2500ms", "--run", "slow", "-c", str(runs)]
+    bad = sum(ttft > 2.5 for ttft in ttfts(2.0))
+    text = CliRunner().invoke(cli, asked).stdout
+    assert f"({COUNT - bad} of {COUNT} requests)" in text
+    assert f"TTFT broken by {bad}; where most of their time went: unaccounted 100 %" in text
+    found = json.loads(CliRunner().invoke(cli, [*asked, "--format", "json"]).stdout)
+    assert found["slo"]["goodput"][0]["good_count"] == COUNT - bad
+    assert (
+        f"goodput {round(100 * (COUNT - bad) / COUNT)} %"
+        in CliRunner().invoke(cli, [*asked, "--format", "md"]).stdout
+    )

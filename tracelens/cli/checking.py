@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.configuration import rule_folders, settings
+from tracelens.cli.configuration import rule_folders, settings, slo_of
+from tracelens.cli.goodput import goodput, goodput_lines
 from tracelens.cli.grid import Column, grid, terminal_width
-from tracelens.cli.options import on_case, run_option
+from tracelens.cli.options import on_case, run_option, slo_option
 from tracelens.cli.output import FORMATS, note, say, write
 from tracelens.cli.reading import check_run, reading
 from tracelens.cli.text import clean
@@ -18,8 +20,11 @@ from tracelens.errors import UsageError
 from tracelens.units import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tracelens.case import Case
     from tracelens.check import Check
+    from tracelens.slo import Slo
 
 SEVERITIES: Final = ("info", "warning", "critical")
 TEXT_WIDTH: Final = 110
@@ -71,6 +76,7 @@ rules_option = click.option(
     help="Another threshold (tracelens rules show RULE lists a rule's). May be given again.",
 )
 @rules_option
+@slo_option
 @click.option(
     "--checklist", is_flag=True, help="Answer the checklist before going live instead of running the rules."
 )
@@ -91,6 +97,7 @@ def check(
     fail_on: str | None,
     given: tuple[str, ...],
     rules: tuple[Path, ...],
+    slo_text: str | None,
     checklist: bool,
     run: str,
     format_name: str,
@@ -105,8 +112,10 @@ def check(
         if checklist:
             _checklist(case, run, format_name)
             return
+        slo = slo_of(slo_text)
         found = _Wanted(given, rules, run).check(case)
-    _print(found, format_name)
+        kept = goodput(case, slo, run) if slo else []
+    _print(found, format_name, slo, kept)
     context.exit(exit_code(found, fail_on))
 
 
@@ -122,15 +131,22 @@ def text_width() -> int:
     return min(terminal_width() or TEXT_WIDTH, TEXT_WIDTH + 50)
 
 
-def _print(found: Check, kind: str) -> None:
+def _print(found: Check, kind: str, slo: Slo, kept: Sequence[Mapping[str, Any]]) -> None:
     from tracelens.cli.findings import check_lines
-    from tracelens.cli.outcome_rows import as_json, as_markdown, as_rows
+    from tracelens.cli.outcome_rows import as_json, as_markdown, as_rows, prose
 
     if kind in ("csv", "jsonl"):
         write(as_rows(found), kind)
         return
-    lines = {"json": as_json, "md": as_markdown}
-    for line in lines[kind](found) if kind in lines else check_lines(found, text_width()):
+    if kind == "json":
+        lines = as_json(found, {"slo": {"limits": asdict(slo), "goodput": list(kept)}} if kept else {})
+    elif kind == "md":
+        lines = chain(
+            as_markdown(found), ("",) * bool(kept), (prose(line) for line in goodput_lines(slo, kept))
+        )
+    else:
+        lines = chain(check_lines(found, text_width()), ("",) * bool(kept), goodput_lines(slo, kept))
+    for line in lines:
         say(line)
 
 

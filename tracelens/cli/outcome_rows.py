@@ -12,7 +12,7 @@ from tracelens.cli.text import clean
 from tracelens.collect import in_short, to_collect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tracelens.check import Check, Outcome
     from tracelens.store import Result
@@ -28,8 +28,8 @@ _LINKING: Final = re.compile(r"@|#\d|://|www\.|`", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"([\\*{}\[\]<>|~&]|(?<!\w)_|_(?!\w))")
 
 
-def as_json(check: Check) -> Iterator[str]:
-    """The whole check as one object."""
+def as_json(check: Check, more: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The whole check as one object; `more` are further keys of it."""
     import orjson
 
     whole = {
@@ -44,6 +44,7 @@ def as_json(check: Check) -> Iterator[str]:
         ],
         "collect": [{"what": gap.collect, "rules": list(gap.rules)} for gap in to_collect(check.outcomes)],
         "set": dict(check.given),
+        **(more or {}),
     }
     yield orjson.dumps(plain(whole), option=orjson.OPT_INDENT_2).decode()
 
