@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import debug_option, format_option, on_case, run_option
-from tracelens.cli.output import chosen, instant, say, write
+from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import check_run, reading
-from tracelens.cli.text import clean
 from tracelens.errors import UsageError
+from tracelens.text.grid import Column, grid, terminal_width
+from tracelens.text.paths import common_folder
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean
 from tracelens.units import UNKNOWN, count, duration
 
 if TYPE_CHECKING:
@@ -78,17 +79,6 @@ def _source_screen(case: Case, found: Result, run: str) -> None:
         say()
         say("How far the second clock is ahead of the first:")
         _print(_CLOCK_HEADS, [_clock(row, inside) for row in clocks])
-
-
-def common_folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:
-    """The folder that all paths have in common, and what shortens a path to the part inside it."""
-    folders = [os.path.dirname(path) for path in paths]  # noqa: PTH120 - an archive's member is no path of this machine
-    same = (
-        os.path.commonpath(folders)
-        if all(folders) and len({name[:1] == "/" for name in folders}) == 1
-        else ""
-    )
-    return same, lambda path: path.removeprefix(same).lstrip("/") if same else path
 
 
 def _source(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
