@@ -77,6 +77,4 @@ def with_mark(marks: Iterable[Mark], mark: Mark) -> tuple[Mark, ...]:
 
 def without_mark(marks: Iterable[Mark], mark: Mark) -> tuple[Mark, ...]:
     """The marks without the one on the same thing."""
-    return tuple(
-        one for one in marks if (one.kind, one.run, one.name) != (mark.kind, mark.run, mark.name)
-    )
+    return tuple(one for one in marks if (one.kind, one.run, one.name) != (mark.kind, mark.run, mark.name))

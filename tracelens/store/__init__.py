@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tracelens.store.memory import Column, MemoryCase, Statement
+from tracelens.store.narrowing import Narrow
 from tracelens.store.placement import Placement
 from tracelens.store.reader import Sitting, Store
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
+from tracelens.store.stopping import Stop
 from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
 
 __all__ = [
@@ -14,11 +16,13 @@ __all__ = [
     "CaseWriter",
     "Column",
     "MemoryCase",
+    "Narrow",
     "Placement",
     "Result",
     "Sitting",
     "SourceRow",
     "Statement",
+    "Stop",
     "Store",
     "apply_schema",
     "ddl",

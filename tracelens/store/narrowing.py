@@ -22,7 +22,11 @@ class Narrow:
         """The SQL that gives these rows of a query.  What is in it is a user's own SQL: only the store's guards hold it."""
         if self == Narrow():
             return sql
-        parts = [f"SELECT {'count(*) AS row_count' if self.count_only else '*'} FROM (", sql.rstrip().rstrip(";"), ")"]
+        parts = [
+            f"SELECT {'count(*) AS row_count' if self.count_only else '*'} FROM (",
+            sql.rstrip().rstrip(";"),
+            ")",
+        ]
         parts += [f"WHERE (\n{self.where}\n)"] if self.where else []
         parts += [f"ORDER BY {self.order}"] if self.order and not self.count_only else []
         parts += [f"LIMIT {self.limit:d} OFFSET {self.offset:d}"] if self.limit is not None else []

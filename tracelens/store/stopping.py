@@ -40,6 +40,8 @@ class Stop:
         except Exception:
             self._check()
             raise
+        else:
+            self._check()
         finally:
             with self._lock:
                 self._interrupt = None
