@@ -50,6 +50,10 @@ class Check:
         """The findings."""
         return tuple(outcome for outcome in self.outcomes if outcome.outcome == "fired")
 
+    def verdict_of(self, run: str) -> str:
+        """The sentence for one run."""
+        return _verdict_of([outcome for outcome in self.outcomes if outcome.run == run])
+
     def failed(self) -> tuple[Outcome, ...]:
         """Rules that broke."""
         return tuple(outcome for outcome in self.outcomes if outcome.outcome == "failed")

@@ -13,6 +13,7 @@ import click
 
 from tracelens import __version__
 from tracelens.cli.asking import query, sql
+from tracelens.cli.browse import browse
 from tracelens.cli.catalog import formats, schema, sources
 from tracelens.cli.checking import check
 from tracelens.cli.demo import demo
@@ -42,13 +43,14 @@ def cli() -> None:
     \b
     tracelens ingest logs/          read what there is
     tracelens check                 what went wrong, and what to do first
+    tracelens browse                the terminal UI
     tracelens slowest               the worst requests, and their stages
     tracelens show REQUEST_ID       one request from every side
     tracelens demo                  all of that on a sample incident
     """
 
 
-for _command in (ingest, check, slowest, show, sources, sql, query, rules, schema, formats, demo):
+for _command in (ingest, check, browse, slowest, show, sources, sql, query, rules, schema, formats, demo):
     cli.add_command(_command)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,13 @@ class Narrow:
         """The SQL that gives these rows of a query.  What is in it is a user's own SQL: only the store's guards hold it."""
         if self == Narrow():
             return sql
-        parts = [
-            f"SELECT {'count(*) AS row_count' if self.count_only else '*'} FROM (",
-            sql.rstrip().rstrip(";"),
-            ")",
-        ]
+        what = "count(*) AS row_count" if self.count_only else "*"
+        parts = [f"SELECT {what} FROM (", sql.rstrip().rstrip(";"), ")"]  # noqa: S608
         parts += [f"WHERE (\n{self.where}\n)"] if self.where else []
         parts += [f"ORDER BY {self.order}"] if self.order and not self.count_only else []
         parts += [f"LIMIT {self.limit:d} OFFSET {self.offset:d}"] if self.limit is not None else []
         return "\n".join(parts)
+
+    def whole(self) -> Narrow:
+        """The same rows in the same order, not only a page of them."""
+        return replace(self, limit=None, offset=0, count_only=False)

@@ -125,13 +125,14 @@ def cell(value: Any) -> str:
     return clean(str(_flat(plain(value))))
 
 
-def _is_number(kind: str) -> bool:
+def is_number(kind: str) -> bool:
+    """Whether a DuckDB type is a number, so that its column stands to the right."""
     return any(word in kind for word in _NUMBERS) and kind[-1] != "]"
 
 
 def _table(result: Result) -> Iterator[str]:
     heads = [
-        Column(clean(name), right=_is_number(kind), middle=name.endswith(("_id", "path")))
+        Column(clean(name), right=is_number(kind), middle=name.endswith(("_id", "path")))
         for name, kind in zip(result.columns, result.types, strict=True)
     ]
     rows = [[cell(value) for value in row] for row in result.rows]
@@ -162,7 +163,7 @@ def _fitting(heads: list[Column], rows: list[list[str]], limit: int | None) -> i
 
 def _markdown(result: Result) -> Iterator[str]:
     yield "| " + " | ".join(marked(name) for name in result.columns) + " |"
-    yield "| " + " | ".join("---:" if _is_number(kind) else "---" for kind in result.types) + " |"
+    yield "| " + " | ".join("---:" if is_number(kind) else "---" for kind in result.types) + " |"
     for row in result.rows:
         yield "| " + " | ".join(marked(cell(value)) for value in row) + " |"
 
