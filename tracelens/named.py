@@ -12,13 +12,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tracelens import resources
 from tracelens.errors import QueryError, UsageError
-
-if TYPE_CHECKING:
-    from tracelens.store import Narrow
 
 _LINE_END: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """What would end a comment, or act on a terminal."""
@@ -74,7 +71,7 @@ def named_query(name: str) -> NamedQuery:
     return found
 
 
-def spelled(name: str, given: Mapping[str, Any], narrow: Narrow | None = None) -> str:
+def spelled(name: str, given: Mapping[str, Any]) -> str:
     """A named query as SQL that stands for itself: every parameter written out; above it, how to print it.
 
     It is for people to read, change and run; the programs bind parameters instead.
@@ -90,8 +87,7 @@ def spelled(name: str, given: Mapping[str, Any], narrow: Narrow | None = None) -
         f" {key}={shlex.quote(str(value))}" for key, value in given.items() if value != query.params[key]
     )
     command = _LINE_END.sub(" ", f"-- tracelens query {name}{pairs}")
-    whole = f"{prose}{end}{body}"
-    return f"{command}\n{narrow.around(whole) if narrow else whole}"
+    return f"{command}\n{prose}{end}{body}"
 
 
 def _literal(value: Any) -> str:

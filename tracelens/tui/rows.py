@@ -137,7 +137,8 @@ class Rows(ScrollView, can_focus=True):
         self._pages, self._wanted, self.count = {}, set(), count
         self.cursor = max(min(cursor, count - 1), 0)
         self._resized()
-        self._into_view()
+        if not self.has_class("-auto"):
+            self._into_view()
 
     def give(self, offset: int, rows: Sequence[Row]) -> None:
         """A page of rows, asked for by `Needed`."""
@@ -229,7 +230,8 @@ class Rows(ScrollView, can_focus=True):
     def on_resize(self, _: events.Resize) -> None:
         """Another height shows other rows."""
         self._resized()
-        self._into_view()
+        if not self.has_class("-auto"):
+            self._into_view()
 
     def render_line(self, y: int) -> Strip:
         """One line of the table, or of what there is to say in its place."""

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from tracelens.errors import QueryStopped, TracelensError
+from tracelens.named import spelled
 from tracelens.store import Narrow, Result, Stop
 from tracelens.text.terminal import clean
 from tracelens.tui.chrome import Crumbs, Keys
@@ -216,7 +217,7 @@ class View(Screen[None]):
 
     def main_part(self) -> Pane | Rows | None:
         """The part that ``s``, ``y`` and ``e`` are about: the focused one, else the first that asked."""
-        if isinstance(self.focused, Pane | Rows):
+        if isinstance(self.focused, Pane | Rows) and self.focused.asked is not None:
             return self.focused
         parts = [part for part in self.query("Pane, Rows") if isinstance(part, Pane | Rows)]
         return next((part for part in parts if part.asked is not None), parts[0] if parts else None)
@@ -241,9 +242,8 @@ class View(Screen[None]):
         if part is None or part.asked is None:
             self.notify("no query stands behind this part", severity="warning")
             return
-        from tracelens.named import spelled
-
-        self.browser.open("sql", spelled(part.asked.name, part.asked.params, part.asked.narrow))
+        text = spelled(part.asked.name, part.asked.params)
+        self.browser.open("sql", part.asked.narrow.around(text) if part.asked.narrow is not None else text)
 
     def copied_text(self) -> str:
         """What ``y`` copies: the focused row, or the text of the focused part."""

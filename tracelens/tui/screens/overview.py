@@ -66,7 +66,7 @@ class Overview(View):
         self.verdict.waiting()
         self.rest.waiting()
         self.check_case(self.findings, self._show_check)
-        self.findings.focus()
+        self.findings.focus(scroll_visible=False)
 
     def _nothing_read(self) -> None:
         for part in (self.percentiles, self.map, self.counts, self.strip, self.findings, self.rest):
