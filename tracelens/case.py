@@ -9,7 +9,7 @@ from typing import Any, Self
 from tracelens.check import Check, run_rules
 from tracelens.named import named_query
 from tracelens.rulebook import rulebook
-from tracelens.store import Narrow, Result, Stop, Store
+from tracelens.store import Listing, Narrow, Result, Stop, Store
 
 
 class Case:
@@ -37,6 +37,10 @@ class Case:
         query = named_query(name)
         sql = narrow.around(query.sql) if narrow else query.sql
         return self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
+
+    def listing(self) -> Listing:
+        """A place for the rows of one named query that are looked at page by page; close it."""
+        return self._store.listing()
 
     def sql(
         self, text: str, *, limit: int | None = None, timeout_s: float | None = None, stop: Stop | None = None

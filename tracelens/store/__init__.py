@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
 from tracelens.store.placement import Placement
@@ -15,6 +16,7 @@ __all__ = [
     "WRITER_MEMORY",
     "CaseWriter",
     "Column",
+    "Listing",
     "MemoryCase",
     "Narrow",
     "Placement",

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -21,9 +22,10 @@ from tracelens.text.terminal import clean
 from tracelens.tui.dialogs import Choice, Help, Prompt
 from tracelens.tui.help import help_lines
 from tracelens.tui.ink import THEMES, ink_of
+from tracelens.tui.listed import Requests
 from tracelens.tui.registry import SCREENS, entry
 from tracelens.tui.view import View, told
-from tracelens.tui.words import span_text
+from tracelens.tui.words import clock, span_text
 
 if TYPE_CHECKING:
     from tracelens.case import Case
@@ -64,6 +66,8 @@ class Browser(App[None]):
         self.span = ""
         self.runs = tuple(dict.fromkeys(str(row["run_id"]) for row in case.query("sources").dicts()))
         self.run_id = run or (self.runs[0] if self.runs else "")
+        self.requests = Requests(case)
+        self.window: tuple[datetime, datetime] | None = None
         self.marks: tuple[Mark, ...] = ()
         self._marks_trouble = ""
         self._first = first
@@ -123,6 +127,17 @@ class Browser(App[None]):
         self.span = span_text(row)
         for view in self.views():
             view.show_way()
+
+    def window_expression(self) -> str:
+        """The window of time that was chosen on the timeline, as an expression over requests; empty where there is none."""
+        if self.window is None:
+            return ""
+        start, end = (stamp.isoformat(sep=" ") for stamp in self.window)
+        return f"arrival_ts >= TIMESTAMP '{start}' AND arrival_ts < TIMESTAMP '{end}'"
+
+    def window_text(self) -> str:
+        """That window for people."""
+        return "" if self.window is None else f"{clock(self.window[0])}–{clock(self.window[1])}"
 
     def open(self, name: str, given: str = "") -> None:
         """Open a screen on top; one that is open already without anything special is gone back to."""

@@ -99,7 +99,7 @@ class Rows(ScrollView, can_focus=True):
         self._has_head = head
         self._first_col = 1
         self._pages: dict[int, list[Row]] = {}
-        self._wanted: set[int] = set()
+        self._wanted: int | None = None
         self._say: tuple[list[str], str] | None = ([f"reading {reads} …"], "dim")
 
     # What it shows -----------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Rows(ScrollView, can_focus=True):
 
     def _told(self, lines: list[str], style: str) -> None:
         self._say = (lines, style)
-        self._pages, self._wanted, self.count = {}, set(), 0
+        self._pages, self._wanted, self.count = {}, None, 0
         self._resized()
 
     def set_rows(self, rows: Sequence[Row], *, cursor: int = 0) -> None:
@@ -134,7 +134,7 @@ class Rows(ScrollView, can_focus=True):
     def begin(self, count: int, *, cursor: int = 0) -> None:
         """Show `count` rows, which come in pages."""
         self._say = None
-        self._pages, self._wanted, self.count = {}, set(), count
+        self._pages, self._wanted, self.count = {}, None, count
         self.cursor = max(min(cursor, count - 1), 0)
         self._resized()
         if not self.has_class("-auto"):
@@ -143,7 +143,7 @@ class Rows(ScrollView, can_focus=True):
     def give(self, offset: int, rows: Sequence[Row]) -> None:
         """A page of rows, asked for by `Needed`."""
         page = offset // PAGE
-        self._wanted.discard(page)
+        self._wanted = None
         self._pages.pop(page, None)
         self._pages[page] = list(rows)
         if self.count > PAGE * _PAGES_KEPT:
@@ -292,8 +292,8 @@ class Rows(ScrollView, can_focus=True):
 
     def _want(self, index: int) -> None:
         page = index // PAGE
-        if page not in self._wanted:
-            self._wanted.add(page)
+        if page != self._wanted:
+            self._wanted = page
             self.post_message(self.Needed(self, page * PAGE, PAGE))
 
     def _strip(self, line: Text, width: int) -> Strip:

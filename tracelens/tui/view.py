@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import Screen
 
 from tracelens.errors import QueryStopped, TracelensError
@@ -116,10 +116,20 @@ class View(Screen[None]):
     def keys(self) -> tuple[tuple[str, str], ...]:
         """Keys that work now, with what each does: those of the focused part first, then the screen's, then everywhere's."""
         shown: dict[str, str] = {}
-        for key, active in self.active_bindings.items():
+        own = {one.action for one in type(self).__dict__.get("BINDINGS", []) if isinstance(one, Binding)}
+        ranked = sorted(self.active_bindings.items(), key=lambda pair: self._rank_of(pair[1], own))
+        for key, active in ranked:
             if active.binding.show and active.enabled and active.binding.description:
                 shown.setdefault(active.binding.description, self.app.get_key_display(active.binding) or key)
         return tuple((key, label) for label, key in shown.items())
+
+    def _rank_of(self, active: ActiveBinding, own: set[str]) -> int:
+        """Keys of the focused part first, then the screen's own, those of all screens, the app's."""
+        if active.node is self.app:
+            return 3
+        if active.node is not self:
+            return 0
+        return 1 if active.binding.action in own else 2
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do nothing here are not shown."""
