@@ -9,7 +9,7 @@ from typing import Any, Self
 from tracelens.check import Check, run_rules
 from tracelens.named import named_query
 from tracelens.rulebook import rulebook
-from tracelens.store import Result, Store
+from tracelens.store import Listing, Narrow, Result, Stop, Store
 
 
 class Case:
@@ -20,18 +20,33 @@ class Case:
         self._store = Store(self.path)
 
     def query(
-        self, name: str, *, limit: int | None = None, timeout_s: float | None = None, **params: Any
+        self,
+        name: str,
+        *,
+        limit: int | None = None,
+        timeout_s: float | None = None,
+        narrow: Narrow | None = None,
+        stop: Stop | None = None,
+        **params: Any,
     ) -> Result:
         """Rows of a named query, such as ``case.query("slowest", by="ttft", top=20)``.
 
-        Raises `UsageError` for a name or parameter that does not exist, `QueryError` where it fails.
+        `narrow` chooses and orders rows by the query's own columns.  Raises `UsageError` for a name or parameter that does
+        not exist, `QueryError` where it fails, `QueryStopped` when `stop` was pulled.
         """
         query = named_query(name)
-        return self._store.run(query.sql, query.bind(params), limit=limit, timeout_s=timeout_s)
+        sql = narrow.around(query.sql) if narrow else query.sql
+        return self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
 
-    def sql(self, text: str, *, limit: int | None = None, timeout_s: float | None = None) -> Result:
+    def listing(self) -> Listing:
+        """A place for the rows of one named query that are looked at page by page; close it."""
+        return self._store.listing()
+
+    def sql(
+        self, text: str, *, limit: int | None = None, timeout_s: float | None = None, stop: Stop | None = None
+    ) -> Result:
         """Rows of any SQL that only reads.  It sees the case and nothing else: no files, no network."""
-        return self._store.run(text, limit=limit, timeout_s=timeout_s)
+        return self._store.run(text, limit=limit, timeout_s=timeout_s, stop=stop)
 
     def check(
         self,
@@ -39,6 +54,7 @@ class Case:
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the option's name
         rules: Sequence[str | Path] = (),
         run: str = "",
+        stop: Stop | None = None,
     ) -> Check:
         """Run the rules: ``case.check(set={"RULE.PARAM": 0.9}).verdict``.
 
@@ -46,7 +62,7 @@ class Case:
         Raises `UsageError` for a parameter or a run that does not exist, `RuleError` for a rule that cannot be read;
         a rule that fails is an outcome.
         """
-        return run_rules(self._store, rulebook(*(Path(folder) for folder in rules)), set, run=run)
+        return run_rules(self._store, rulebook(*(Path(folder) for folder in rules)), set, run=run, stop=stop)
 
     def close(self) -> None:
         """Close the case."""

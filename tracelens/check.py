@@ -20,7 +20,7 @@ from tracelens.named import named_query
 from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome
 from tracelens.plan import Plan, keep_planned, make_plan
 from tracelens.rulebook import REQUIRED_COLUMNS, SEVERITIES, Rule
-from tracelens.store import Sitting, Store
+from tracelens.store import Sitting, Stop, Store
 
 __all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
 
@@ -50,6 +50,10 @@ class Check:
         """The findings."""
         return tuple(outcome for outcome in self.outcomes if outcome.outcome == "fired")
 
+    def verdict_of(self, run: str) -> str:
+        """The sentence for one run."""
+        return _verdict_of([outcome for outcome in self.outcomes if outcome.run == run])
+
     def failed(self) -> tuple[Outcome, ...]:
         """Rules that broke."""
         return tuple(outcome for outcome in self.outcomes if outcome.outcome == "failed")
@@ -71,15 +75,20 @@ class _Scene:
 
 
 def run_rules(
-    store: Store, rules: Iterable[Rule], given: Mapping[str, Any] | None = None, *, run: str = ""
+    store: Store,
+    rules: Iterable[Rule],
+    given: Mapping[str, Any] | None = None,
+    *,
+    run: str = "",
+    stop: Stop | None = None,
 ) -> Check:
     """Run `rules` on an open case, or on one `run` of it; `given` maps ``RULE.PARAM`` to a value.
 
-    Raises `UsageError` for a parameter or a run that does not exist.
+    Raises `UsageError` for a parameter or a run that does not exist, `QueryStopped` when `stop` was pulled.
     """
     rules = list(rules)
     params = parameters(rules, given or {})
-    with store.sitting() as sitting:
+    with store.sitting(stop) as sitting:
         scene = _scene(sitting, run)
         _keep_shared(sitting, rules)
         ranked = sorted(

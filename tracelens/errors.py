@@ -51,5 +51,11 @@ class QueryTimeout(QueryError):
     """A query ran past its time limit and was stopped."""
 
 
+class QueryStopped(TracelensError):
+    """A query was stopped by who asked it."""
+
+    exit_code = 130
+
+
 class RuleError(TracelensError):
     """A rule's file is not as a rule must be; the message names the file and what it lacks."""

@@ -6,14 +6,19 @@ parameters with their defaults as TOML.  In the SELECT a parameter is ``$name``;
 
 from __future__ import annotations
 
+import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from tracelens import resources
 from tracelens.errors import QueryError, UsageError
+
+_LINE_END: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+"""What would end a comment, or act on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +69,28 @@ def named_query(name: str) -> NamedQuery:
     if found is None:
         raise UsageError(f"there is no query {name!r}", hint="tracelens query --list shows them")
     return found
+
+
+def spelled(name: str, given: Mapping[str, Any]) -> str:
+    """A named query as SQL that stands for itself: every parameter written out; above it, how to print it.
+
+    It is for people to read, change and run; the programs bind parameters instead.
+    """
+    query = named_query(name)
+    bound = query.bind(given)
+    head, end, body = query.sql.partition("*/")
+    body = re.sub(
+        r"\$(\w+)", lambda match: _literal(bound[match[1]]) if match[1] in bound else match[0], body
+    )
+    prose = head.partition("[params]")[0].rstrip() + "\n"
+    pairs = "".join(
+        f" {key}={shlex.quote(str(value))}" for key, value in given.items() if value != query.params[key]
+    )
+    command = _LINE_END.sub(" ", f"-- tracelens query {name}{pairs}")
+    return f"{command}\n{prose}{end}{body}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return str(value)
+    return "'" + str(value).replace("'", "''") + "'"

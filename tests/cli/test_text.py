@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.cli.bars import Piece, lengths
-from tracelens.cli.text import clean, columns, pad, shorten, wrap
+from tracelens.text.bars import Piece, lengths
+from tracelens.text.terminal import clean, columns, pad, shorten, wrap
 
 
 @given(st.text())

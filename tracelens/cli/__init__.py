@@ -13,6 +13,7 @@ import click
 
 from tracelens import __version__
 from tracelens.cli.asking import query, sql
+from tracelens.cli.browse import browse
 from tracelens.cli.catalog import formats, schema
 from tracelens.cli.checking import check
 from tracelens.cli.comparing import compare
@@ -45,6 +46,7 @@ def cli() -> None:
     \b
     tracelens ingest logs/          read what there is
     tracelens check                 what went wrong, and what to do first
+    tracelens browse                the terminal UI
     tracelens slowest               the worst requests, and their stages
     tracelens show REQUEST_ID       one request from every side
     tracelens compare A B           did the fix work
@@ -55,6 +57,7 @@ def cli() -> None:
 for _command in (
     ingest,
     check,
+    browse,
     slowest,
     show,
     compare,

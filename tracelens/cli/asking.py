@@ -8,11 +8,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import file_format_option, limit_option, on_case, target_option, timeout_option
 from tracelens.cli.output import chosen, note, say, write
 from tracelens.cli.reading import reading
 from tracelens.errors import UsageError
+from tracelens.text.grid import Column, grid, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

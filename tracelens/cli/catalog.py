@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import debug_option, format_option
 from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import reading
-from tracelens.cli.text import clean, hanging, shorten
 from tracelens.errors import UsageError
+from tracelens.text.grid import Column, grid, terminal_width
+from tracelens.text.terminal import clean, hanging, shorten
 from tracelens.units import UNKNOWN
 
 if TYPE_CHECKING:

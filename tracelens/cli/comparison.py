@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.grid import Column, grid
 from tracelens.cli.outcome_rows import prose
-from tracelens.cli.output import marked, plain
-from tracelens.cli.text import clean, wrap
 from tracelens.compare import HEADLINES, Change, Comparison, Difference, signed
+from tracelens.text.grid import Column, grid
+from tracelens.text.rows import marked, plain
+from tracelens.text.terminal import clean, wrap
 from tracelens.units import count, duration, percent
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.grid import Column, grid
-from tracelens.cli.text import clean
 from tracelens.errors import UsageError
+from tracelens.text.grid import Column, grid
+from tracelens.text.terminal import clean
 from tracelens.units import count
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tracelens.cli.checking import text_width
-from tracelens.cli.findings import short_lines
-from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.ingesting import report_lines
 from tracelens.cli.options import debug_option
 from tracelens.cli.output import say
 from tracelens.cli.slowest import screen
-from tracelens.cli.text import clean
 from tracelens.errors import SourceError
+from tracelens.text.findings import short_lines
+from tracelens.text.grid import Column, grid, terminal_width
+from tracelens.text.terminal import clean
 from tracelens.units import STAGE_LETTERS, count, duration, percent
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tracelens.cli.text import clean
+from tracelens.text.terminal import clean
 from tracelens.units import count, percent
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 
 from tracelens.cli.options import DEFAULT_CASE, on_case
 from tracelens.cli.output import say
-from tracelens.cli.text import clean, columns, pad, shorten
+from tracelens.text.terminal import clean, columns, pad, shorten
 from tracelens.units import count, plural, size
 
 if TYPE_CHECKING:

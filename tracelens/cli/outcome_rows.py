@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.findings import evidence, measures, names, step_text, steps_of, summary, unlike, where
-from tracelens.cli.folders import common_folder
-from tracelens.cli.output import marked, plain
-from tracelens.cli.text import clean
 from tracelens.collect import in_short, to_collect
+from tracelens.text.findings import evidence, measures, names, step_text, steps_of, summary, unlike, where
+from tracelens.text.paths import common_folder
+from tracelens.text.rows import marked, plain
+from tracelens.text.terminal import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens import units
-from tracelens.cli.bars import BAR_STAGES, FILL, Piece, drawn
-from tracelens.cli.grid import Column, grid
-from tracelens.cli.output import instant
 from tracelens.cli.surroundings import company, engine, evidence, gaps, gpus
-from tracelens.cli.text import clean
+from tracelens.text.bars import BAR_STAGES, FILL, Piece, drawn
+from tracelens.text.grid import Column, grid
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean
 from tracelens.units import STAGE_LETTERS, count, duration, percent, percentile, plural
 
 if TYPE_CHECKING:

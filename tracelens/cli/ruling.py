@@ -9,11 +9,11 @@ import click
 
 from tracelens.cli.checking import rules_option, text_width
 from tracelens.cli.configuration import rule_folders
-from tracelens.cli.grid import Column, grid
 from tracelens.cli.options import debug_option, format_option
 from tracelens.cli.output import chosen, note, say, write
-from tracelens.cli.text import clean, wrap
 from tracelens.errors import UsageError
+from tracelens.text.grid import Column, grid
+from tracelens.text.terminal import clean, wrap
 from tracelens.units import plural
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.grid import terminal_width
 from tracelens.cli.options import format_option, on_case, run_option
-from tracelens.cli.output import plain, say, write
+from tracelens.cli.output import say, write
 from tracelens.cli.page import page
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
+from tracelens.text.grid import terminal_width
+from tracelens.text.rows import plain
 
 if TYPE_CHECKING:
     from pathlib import Path

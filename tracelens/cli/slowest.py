@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.bars import BAR_STAGES, letters, pieces_of
-from tracelens.cli.grid import Column, grid, natural_width, terminal_width
 from tracelens.cli.options import format_option, on_case, run_option
-from tracelens.cli.output import chosen, instant, note, say, write
+from tracelens.cli.output import chosen, note, say, write
 from tracelens.cli.reading import check_run, reading
-from tracelens.cli.text import clean
+from tracelens.text.bars import BAR_STAGES, letters, pieces_of
+from tracelens.text.grid import Column, grid, natural_width, terminal_width
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean
 from tracelens.units import STAGE_LETTERS, count, duration, percent, plural
 
 if TYPE_CHECKING:

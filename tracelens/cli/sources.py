@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracelens.cli import coverage
-from tracelens.cli.folders import common_folder
-from tracelens.cli.grid import Column, grid, terminal_width
 from tracelens.cli.options import format_option, on_case, run_option
-from tracelens.cli.output import chosen, instant, say, write
+from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import check_run, reading
-from tracelens.cli.text import clean
+from tracelens.text.grid import Column, grid, terminal_width
+from tracelens.text.paths import common_folder
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean
 from tracelens.units import UNKNOWN, count, duration
 
 if TYPE_CHECKING:

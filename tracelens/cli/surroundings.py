@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens import units
-from tracelens.cli.grid import Column, grid
-from tracelens.cli.output import instant
-from tracelens.cli.text import clean, hanging, shorten
+from tracelens.text.grid import Column, grid
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean, hanging, shorten
 from tracelens.units import UNKNOWN, count, duration, number, percent, plural
 
 if TYPE_CHECKING:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
+from tracelens.store.narrowing import Narrow
 from tracelens.store.parquet import write_parquet
 from tracelens.store.placement import Placement
 from tracelens.store.reader import Sitting, Store
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
+from tracelens.store.stopping import Stop
 from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
 
 __all__ = [
     "WRITER_MEMORY",
     "CaseWriter",
     "Column",
+    "Listing",
     "MemoryCase",
+    "Narrow",
     "Placement",
     "Result",
     "Sitting",
     "SourceRow",
     "Statement",
+    "Stop",
     "Store",
     "apply_schema",
     "ddl",

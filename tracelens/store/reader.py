@@ -11,8 +11,10 @@ from typing import Any, Self
 import duckdb
 
 from tracelens.errors import CaseError, QueryError
+from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
 from tracelens.store.schema import READ_ONLY_SETTINGS, ddl, schema_version
+from tracelens.store.stopping import Stop
 
 
 class Store:
@@ -29,19 +31,25 @@ class Store:
         *,
         limit: int | None = None,
         timeout_s: float | None = None,
+        stop: Stop | None = None,
     ) -> Result:
         """Run one query; one row more than `limit` is fetched, to know whether there were more.
 
-        Raises `QueryError` with DuckDB's message, `QueryTimeout` when `timeout_s` has passed.
+        Raises `QueryError` with DuckDB's message, `QueryTimeout` when `timeout_s` has passed, `QueryStopped` when `stop`
+        was pulled.
         """
         with self._cursor() as cursor:
-            return asked(cursor, sql, params, limit, timeout_s)
+            return asked(cursor, sql, params, limit, timeout_s, stop)
 
     @contextlib.contextmanager
-    def sitting(self) -> Iterator[Sitting]:
+    def sitting(self, stop: Stop | None = None) -> Iterator[Sitting]:
         """Many queries on one cursor, on which views may be computed once for all of them."""
         with self._cursor() as cursor:
-            yield Sitting(self.path, cursor)
+            yield Sitting(self.path, cursor, stop)
+
+    def listing(self) -> Listing:
+        """A place for the rows of one query that are looked at page by page; close it."""
+        return Listing(self._connection.cursor())
 
     def close(self) -> None:
         """Close the case."""
@@ -67,14 +75,15 @@ class Store:
 class Sitting:
     """A case asked many questions in a row."""
 
-    def __init__(self, path: Path, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, path: Path, cursor: duckdb.DuckDBPyConnection, stop: Stop | None = None) -> None:
         self.path = path
         self._cursor = cursor
+        self._stop = stop
 
     def run(self, sql: str, params: Mapping[str, Any] | None = None) -> Result:
-        """Rows of one query; raises `QueryError` with DuckDB's message."""
+        """Rows of one query; raises `QueryError` with DuckDB's message, `QueryStopped` when it was stopped."""
         try:
-            return asked(self._cursor, sql, params)
+            return asked(self._cursor, sql, params, stop=self._stop)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 

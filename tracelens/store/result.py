@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import duckdb  # noqa: TC002 - one import style in the store
 
 from tracelens.errors import QueryTimeout
+from tracelens.store.stopping import Stop
 
 _T = TypeVar("_T")
 
@@ -47,6 +48,7 @@ def asked(
     params: Mapping[str, Any] | None = None,
     limit: int | None = None,
     timeout_s: float | None = None,
+    stop: Stop | None = None,
 ) -> Result:
     """Rows of one query; one row more than `limit` is fetched, to know whether there were more."""
 
@@ -55,7 +57,8 @@ def asked(
         described = cursor.description or []
         return described, cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
 
-    described, rows = _interruptible(cursor, work, timeout_s)
+    with (stop or Stop()).around(cursor.interrupt):
+        described, rows = _interruptible(cursor, work, timeout_s)
     more = limit is not None and len(rows) > limit
     return Result(
         tuple(str(column[0]) for column in described),

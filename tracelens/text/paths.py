@@ -1,12 +1,9 @@
-"""Paths, shortened by what they have in common."""
+"""Paths of sources as people read them."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 
 def common_folder(paths: Sequence[str]) -> tuple[str, Callable[[str], str]]:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tracelens.cli.text import columns, pad, shorten, wrap
+from tracelens.text.terminal import columns, pad, shorten, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.folders import common_folder
-from tracelens.cli.grid import Column, grid
-from tracelens.cli.output import instant
-from tracelens.cli.text import clean, shorten, wrap
 from tracelens.collect import in_short, to_collect
+from tracelens.text.grid import Column, grid
+from tracelens.text.paths import common_folder
+from tracelens.text.rows import instant
+from tracelens.text.terminal import clean, shorten, wrap
 from tracelens.units import plural, spoken
 
 if TYPE_CHECKING:

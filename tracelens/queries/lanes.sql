@@ -1,0 +1,109 @@
+/*
+A run, or a window of it, cut into equal pieces of time: what the engine, the GPUs and the clients did in each, and what
+the queue waited for. A stats line speaks for the time since the line before it, at most 15 s. A NULL is a piece in which no source says it. bound_by is the commonest limit among the stats lines
+with requests waiting: seats, kv, prefill, stalled, deferred or unknown; 'none' where nothing waited.
+[params]
+run = ""
+pieces = 60
+since = ""
+until = ""
+*/
+WITH span AS (
+    SELECT
+        run_id,
+        coalesce(try_cast(nullif($since, '') AS TIMESTAMP), min(window_ts)) AS from_ts,
+        coalesce(try_cast(nullif($until, '') AS TIMESTAMP), max(window_ts) + INTERVAL 1 SECOND) AS to_ts
+    FROM time_window
+    WHERE $run IN ('', run_id)
+    GROUP BY run_id
+),
+
+sized AS (
+    SELECT
+        *,
+        greatest(epoch(to_ts - from_ts) / $pieces, 1e-3) AS piece_s
+    FROM span
+),
+
+piece AS (
+    SELECT
+        *,
+        unnest(range($pieces)) AS place
+    FROM sized
+),
+
+engine AS (
+    SELECT
+        sized.run_id,
+        b.*,
+        unnest(range(
+            greatest(floor(epoch(b.since_ts - sized.from_ts) / sized.piece_s)::BIGINT, 0),
+            least(floor(epoch(b.sample_ts - sized.from_ts) / sized.piece_s)::BIGINT, $pieces - 1) + 1
+        )) AS place
+    FROM (
+        SELECT
+            * EXCLUDE (run_id),
+            run_id AS of_run_id,
+            greatest(
+                lag(sample_ts, 1, sample_ts) OVER (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
+                + INTERVAL 1 MILLISECOND,
+                sample_ts - INTERVAL 15 SECOND
+            ) AS since_ts
+        FROM binding_limit
+        WHERE sample_ts IS NOT NULL
+    ) AS b
+    INNER JOIN sized ON b.of_run_id = sized.run_id
+    WHERE b.sample_ts >= sized.from_ts AND b.since_ts < sized.to_ts
+),
+
+bound AS (
+    SELECT
+        run_id,
+        place,
+        coalesce(mode(waits_for) FILTER (WHERE waits_for <> 'none'), 'none') AS bound_by,
+        max(waiting_count) AS waiting_count,
+        max(running_count) AS running_count,
+        max(seat_count) AS seat_count,
+        max(kv_cache_usage_ratio) AS kv_cache_usage_ratio,
+        avg(prompt_tps) AS prompt_tps,
+        avg(generation_tps) AS generation_tps
+    FROM engine
+    GROUP BY run_id, place
+),
+
+flowed AS (
+    SELECT
+        sized.run_id,
+        floor(epoch(w.window_ts - sized.from_ts) / sized.piece_s)::BIGINT AS place,
+        sum(w.arrival_count) AS arrival_count,
+        sum(w.completion_count) AS completion_count,
+        avg(w.sm_ratio) AS sm_ratio,
+        avg(w.dram_active_ratio) AS dram_active_ratio,
+        avg(w.power_w) AS power_w
+    FROM time_window AS w
+    INNER JOIN sized ON w.run_id = sized.run_id
+    WHERE w.window_ts >= sized.from_ts AND w.window_ts < sized.to_ts
+    GROUP BY ALL
+)
+
+SELECT
+    piece.run_id,
+    piece.place,
+    piece.from_ts + to_microseconds((piece.place * piece.piece_s * 1e6)::BIGINT) AS from_ts,
+    piece.from_ts + to_microseconds(((piece.place + 1) * piece.piece_s * 1e6)::BIGINT) AS to_ts,
+    bound.waiting_count,
+    bound.running_count,
+    bound.seat_count,
+    bound.kv_cache_usage_ratio,
+    bound.prompt_tps,
+    bound.generation_tps,
+    flowed.arrival_count::BIGINT AS arrival_count,
+    flowed.completion_count::BIGINT AS completion_count,
+    flowed.sm_ratio,
+    flowed.dram_active_ratio,
+    flowed.power_w,
+    bound.bound_by
+FROM piece
+LEFT JOIN flowed ON piece.run_id = flowed.run_id AND piece.place = flowed.place
+LEFT JOIN bound ON piece.run_id = bound.run_id AND piece.place = bound.place
+ORDER BY piece.run_id ASC, piece.place ASC

@@ -1,0 +1,38 @@
+/*
+The chunks with content of one request's stream, in seconds since it was sent, each with the gap before it. A gap is a stall
+where it is both longer than a second and longer than ten times the median gap of the stream.
+[params]
+request = ""
+run = ""
+*/
+WITH chunk AS (
+    SELECT
+        stream.run_id,
+        unnest(stream.chunk_offset_s)::DOUBLE AS offset_s,
+        unnest(string_split(coalesce(stream.chunk_kind, repeat('?', len(stream.chunk_offset_s))), '')) AS kind
+    FROM client_stream AS stream
+    INNER JOIN request AS r
+        ON stream.run_id = r.run_id AND stream.source_id = r.client_source_id AND stream.line_no = r.client_line_no
+    WHERE r.request_id = $request AND $run IN ('', stream.run_id)
+),
+
+gap AS (
+    SELECT
+        *,
+        row_number() OVER arrival AS chunk_number,
+        offset_s - lag(offset_s) OVER arrival AS gap_s
+    FROM chunk
+    WHERE kind IN ('c', 't', 'e', '?')
+    WINDOW arrival AS (PARTITION BY run_id ORDER BY offset_s)
+)
+
+SELECT
+    run_id,
+    chunk_number,
+    offset_s,
+    gap_s,
+    quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS median_gap_s,
+    max(gap_s) OVER (PARTITION BY run_id) AS longest_gap_s,
+    gap_s > 1 AND gap_s > 10 * quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS is_stall
+FROM gap
+ORDER BY run_id ASC, chunk_number ASC

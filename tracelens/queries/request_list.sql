@@ -1,0 +1,36 @@
+/*
+The requests of a run with what one sorts and filters by, the slowest first. ttft_s and e2e_s are the client's where it is known,
+else the server's; rest_s is TTFT less queue and prefill; status is how it ended; ttft_percentile_ratio is the share of the
+requests with a known TTFT that are not slower.
+[params]
+run = ""
+*/
+SELECT
+    run_id,
+    request_id,
+    end_status AS status,
+    arrival_ts,
+    coalesce(client_ttft_s, ttft_s) AS ttft_s,
+    CASE
+        WHEN coalesce(client_ttft_s, ttft_s) IS NOT NULL
+            THEN cume_dist() OVER (
+                    PARTITION BY run_id, coalesce(client_ttft_s, ttft_s) IS NULL ORDER BY coalesce(client_ttft_s, ttft_s)
+                )
+    END AS ttft_percentile_ratio,
+    queue_s,
+    prefill_s,
+    coalesce(client_ttft_s, ttft_s) - queue_s - prefill_s AS rest_s,
+    tpot_s,
+    coalesce(client_e2e_s, e2e_s) AS e2e_s,
+    input_tokens,
+    cached_input_tokens,
+    output_tokens,
+    preemption_count,
+    streamed,
+    finish_reason,
+    http_status,
+    label,
+    client_id
+FROM request
+WHERE $run IN ('', run_id)
+ORDER BY ttft_s DESC NULLS LAST, run_id ASC, request_id ASC

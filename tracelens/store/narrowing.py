@@ -1,0 +1,34 @@
+"""A query narrowed: only the rows that an expression chooses, in an order, a page of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Which rows of a query: `where` is an SQL expression over its columns, `order` a list as after ORDER BY.
+
+    Empty texts mean all rows in the query's own order.  `count_only` asks for one row with ``row_count``.
+    """
+
+    where: str = ""
+    order: str = ""
+    limit: int | None = None
+    offset: int = 0
+    count_only: bool = False
+
+    def around(self, sql: str) -> str:
+        """The SQL that gives these rows of a query.  What is in it is a user's own SQL: only the store's guards hold it."""
+        if self == Narrow():
+            return sql
+        what = "count(*) AS row_count" if self.count_only else "*"
+        parts = [f"SELECT {what} FROM (", sql.rstrip().rstrip(";"), ")"]  # noqa: S608
+        parts += [f"WHERE (\n{self.where}\n)"] if self.where else []
+        parts += [f"ORDER BY {self.order}"] if self.order and not self.count_only else []
+        parts += [f"LIMIT {self.limit:d} OFFSET {self.offset:d}"] if self.limit is not None else []
+        return "\n".join(parts)
+
+    def whole(self) -> Narrow:
+        """The same rows in the same order, not only a page of them."""
+        return replace(self, limit=None, offset=0, count_only=False)

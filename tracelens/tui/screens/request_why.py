@@ -1,0 +1,125 @@
+"""Why one request was slow, in a sentence; then what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rich.text import Text
+
+from tracelens.marks import Mark
+from tracelens.text.terminal import clean
+from tracelens.tui.draw import LIMITS, sentence
+from tracelens.tui.ink import Ink
+from tracelens.tui.screens.request_lanes import Scene
+from tracelens.tui.words import clock
+from tracelens.units import STAGE_LETTERS, count, duration, percent, percentile, plural
+
+_MEASURES: Final = {"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "queue": "queue", "prefill": "prefill"}
+_DOES: Final = {
+    "client_wait": "The client held it back for {time} before it was sent",
+    "network_in": "It was {time} on its way to the server",
+    "tokenize": "The front end took {time} to accept and tokenize it",
+    "step_wait": "It waited {time} for the engine's running step to end",
+    "unaccounted": "{time} of it are not accounted for",
+    "queue": "It waited {time} in the queue",
+    "prefill": "Its prefill took {time}",
+    "stream_out": "Its first token took {time} to reach the client",
+    "decode": "Its decode took {time}",
+}
+"""What a stage does to a request that it makes slow."""
+
+
+def why_lines(
+    scene: Scene, rank: Mapping[str, Any], mark: Mark | None, width: int, ink: Ink
+) -> Iterator[Text]:
+    """The sentence, what the request was, its mark."""
+    yield from sentence(why(scene), width, ink.strong)
+    yield from sentence(" · ".join(_was(scene.facts, rank)), width, ink.dim)
+    if mark is not None:
+        yield from sentence(f"★ marked{': ' + mark.note if mark.note else ''}", width, ink.warn)
+
+
+def why(scene: Scene) -> str:
+    """Which stage made it slow, what else was there, and how that compares."""
+    known = [row for row in scene.stages if row["duration_s"] is not None and row["stage"] != "client_wait"]
+    if not known:
+        return "No first token was seen by anyone: where its time went is not known." if scene.stages else ""
+    excess = {row["stage"]: row["excess_s"] or 0.0 for row in scene.peers}
+    longest = max(known, key=lambda row: (excess.get(row["stage"], 0.0), row["duration_s"]))
+    if excess.get(longest["stage"], 0.0) <= 0:
+        longest = max(known, key=lambda row: row["duration_s"])
+    parts = [_does(scene, longest)]
+    if longest["stage"] in ("queue", "step_wait", "unaccounted"):
+        parts += _waited_for(scene)
+    if longest["stage"] not in ("prefill", "decode") and scene.seconds("prefill") is not None:
+        parts.append(f"Its own prefill took {duration(scene.seconds('prefill'))}")
+    if longest["stage"] == "unaccounted":
+        parts.append(longest["basis"])
+    return ". ".join(parts) + "."
+
+
+def _median(scene: Scene, stage: str) -> float | None:
+    found = next((row["median_s"] for row in scene.peers if row["stage"] == stage), None)
+    if found is None:
+        found = next((row["median_s"] for row in scene.stages if row["stage"] == stage), None)
+    return found
+
+
+def _does(scene: Scene, row: Mapping[str, Any]) -> str:
+    share = (
+        f", {percent(row['share_of_ttft_ratio'])} of its TTFT"
+        if row["share_of_ttft_ratio"] is not None
+        else ""
+    )
+    said = _DOES[row["stage"]].format(time=duration(row["duration_s"]))
+    return f"{said}{share} (similar requests: {duration(_median(scene, row['stage']))})"
+
+
+def _waited_for(scene: Scene) -> Iterator[str]:
+    limits = [
+        row["bound_by"] for row in scene.engine or [] if row["bound_by"] not in (None, "none", "unknown")
+    ]
+    if limits:
+        first = limits[0]
+        seats = max(
+            (row["seat_count"] for row in scene.engine or [] if row["seat_count"] is not None), default=None
+        )
+        yield (
+            f"All {plural(seats, 'seat')} were taken"
+            if first == "seats" and seats
+            else f"The queue waited for {LIMITS[first][1]}"
+        )
+    if scene.company.get("served_meanwhile_count"):
+        yield f"{plural(scene.company['served_meanwhile_count'], 'other')} got their first token while it waited for its own"
+
+
+def _was(facts: Mapping[str, Any], rank: Mapping[str, Any]) -> Iterator[str]:
+    if rank.get("measure_s") is not None:
+        yield f"{count(rank['place'])} of {count(rank['known_count'])} by {_MEASURES[rank['measure']]}"
+    if facts["ttft_percentile_ratio"] is not None:
+        yield f"{percentile(facts['ttft_percentile_ratio'])} of TTFT"
+    ended = f" ({clean(facts['finish_reason'])})" if facts["finish_reason"] else ""
+    yield f"status {facts['status']}{ended}"
+    cached = (
+        f" ({count(facts['cached_input_tokens'])} cached)" if facts["cached_input_tokens"] is not None else ""
+    )
+    yield f"{count(facts['input_tokens'])} tokens in{cached}, {count(facts['output_tokens'])} out"
+    if facts["tpot_s"] is not None:
+        yield f"TPOT {duration(facts['tpot_s'])}"
+    if facts["preemption_count"]:
+        yield plural(facts["preemption_count"], "preemption")
+    if facts["streamed"] is False:
+        yield "not streamed: the client saw no first token"
+    yield f"arrived {clock(facts['arrival_ts'], finely=True)} UTC ({facts['arrival_basis'] or 'no stamp'})"
+    if facts["client_path"] and facts["join_basis"]:
+        yield f"joined by {clean(facts['join_basis'])}"
+    elif facts["client_path"]:
+        yield "seen by the client only"
+    else:
+        yield "no client file has it"
+
+
+STAGES_TOLD: Final = tuple(_DOES)
+"""Stages that have a sentence; every one that can have a length."""
+assert set(STAGES_TOLD) | {"kv_alloc", "sample"} == set(STAGE_LETTERS)
