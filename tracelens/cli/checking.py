@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracelens.cli.configuration import rule_folders, settings, slo_of
-from tracelens.cli.goodput import goodput, goodput_lines
 from tracelens.cli.options import on_case, run_option, slo_option
 from tracelens.cli.output import FORMATS, note, say, write
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
+from tracelens.text.goodput import goodput, goodput_lines
 from tracelens.text.grid import Column, grid, terminal_width
 from tracelens.text.terminal import clean
 from tracelens.units import UNKNOWN
@@ -132,7 +132,7 @@ def text_width() -> int:
 
 
 def _print(found: Check, kind: str, slo: Slo, kept: Sequence[Mapping[str, Any]]) -> None:
-    from tracelens.cli.outcome_rows import as_json, as_markdown, as_rows, prose
+    from tracelens.text.checks import as_json, as_markdown, as_rows, prose
     from tracelens.text.findings import check_lines
 
     if kind in ("csv", "jsonl"):

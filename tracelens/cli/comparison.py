@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.cli.outcome_rows import prose
 from tracelens.compare import HEADLINES, Change, Comparison, Difference, signed
+from tracelens.text.checks import prose
 from tracelens.text.grid import Column, grid
 from tracelens.text.rows import marked, plain
 from tracelens.text.terminal import clean, wrap
