@@ -28,6 +28,7 @@ _KINDS: Final = (
     ("totals", ('"Time taken for tests (s)"', '"Total requests"')),
     ("percentiles", ('"Percentiles"', '"TTFT (s)"')),
 )
+_KEYS: Final = frozenset(("points", "Percentiles", "db_commit_interval", "Time taken for tests (s)"))
 
 
 def sniff(head: Head) -> Claim | None:
@@ -41,10 +42,14 @@ def sniff(head: Head) -> Claim | None:
 
 def parse(chunk: Chunk) -> Parsed:
     """Read the numbers of each object."""
-    documents, issues = documents_in(chunk.lines, lambda _: True)
+    documents, issues = documents_in(chunk.lines, _is_known)
     figures = [(place, each) for place, document in enumerate(documents, 1) for each in _figures(document)]
     tables = {"client_summary": summary_frame(TOOL, figures)}
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
+
+
+def _is_known(document: Mapping[str, Any]) -> bool:
+    return not _KEYS.isdisjoint(document)
 
 
 def _figures(document: Mapping[str, Any]) -> Iterator[Figure]:

@@ -15,6 +15,7 @@ What its numbers are
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
@@ -68,7 +69,7 @@ def parse(chunk: Chunk) -> Parsed:
 
 
 def _requests(chunk: Chunk) -> Parsed:
-    seen, issues = elements_in(chunk.lines, seen_of)
+    seen, issues = elements_in(chunk.lines, partial(seen_of, keep_text=chunk.keep_text))
     tables = tables_of(doubted(seen), chunk.keep_text)
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _TELLING: Final = ('"error"', '"metrics"')
 
 
-def seen_of(place: int, entry: Mapping[str, Any]) -> Seen | None:
-    """One element of the report; None when it is no request."""
+def seen_of(place: int, entry: Mapping[str, Any], keep_text: bool) -> Seen | None:
+    """One element of the report; None when it is no request.  All messages are decoded only to keep their text."""
     if "start_time" not in entry or "end_time" not in entry:
         return None
     asked, info = _asked(entry), inner(entry, "info")
     answered = inner(info, "response_metrics")
-    answer = _answer(entry, answered)
+    answer = _answer(entry, answered, keep_text)
     times = _times(answered)
     streamed = asked.get("stream") is True if answered or answer.response_id else None
     at = Moments(
@@ -79,12 +79,13 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _answer(entry: Mapping[str, Any], answered: Mapping[str, Any]) -> Answer:
+def _answer(entry: Mapping[str, Any], answered: Mapping[str, Any], keep_text: bool) -> Answer:
     """What the messages say: of an answer that went well the first and the last one, else the whole response."""
     chunks, response = answered.get("response_chunks"), entry.get("response")
     text = response if isinstance(response, str) else ""
     if isinstance(chunks, list) and chunks and not any(mark in text for mark in _TELLING):
-        return answer_of([message_of(each) for each in (chunks[0], chunks[-1]) if isinstance(each, str)])
+        telling = chunks if keep_text else (chunks[0], chunks[-1])
+        return answer_of([message_of(each) for each in telling if isinstance(each, str)])
     return answer_of(messages_in(text))
 
 
