@@ -15,14 +15,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load_files import EXPECTED, TRUTH, claims_of, figures, parse, requests, sample
+from load_files import EXPECTED, TRUTH, claims_of, figures, memory, parse, requests, sample
 
 from tracelens.formats.base import Claim, Clock, Parsed
+from tracelens.ingestion.chunks import Reading
+from tracelens.ingestion.parts import parse_source
 
 WORDS = {"ok?": "unknown", "cancelled": "aborted"}
 BASES = {
@@ -261,3 +264,102 @@ def test_figures_of_one_run_are_the_same_in_json_and_in_a_table() -> None:
         assert table[("Time to First Token: Successful ms", statistic)] == pytest.approx(
             whole[("time_to_first_token_ms", statistic)]
         )
+
+
+@pytest.mark.parametrize("size", [3_000, 9_000, 50_000])
+@pytest.mark.parametrize("file", ["v0.13.0_errors.jsonl", "v0.13.0_chat_raw.jsonl"])
+def test_where_records_of_aiperf_are_cut_changes_nothing(file: str, size: int, tmp_path: Path) -> None:
+    data = sample("aiperf", file)
+    kind, claim = claims_of(data)[0]
+    whole = parse_source((kind, claim), Reading(memory(data)), tmp_path, keep_text=True, chunk_bytes=size)
+    found = pl.concat([pl.read_parquet(part) for part in whole.parts["client_request"]])
+    assert found.equals(parse(data, "aiperf").tables["client_request"])
+
+
+def elements(count: int) -> list[dict[str, Any]]:
+    return json.loads(sample("inference_perf", "v0.7.0_errors_per_request.json"))[:count]
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2, 4])
+def test_an_array_is_read_alike_however_it_is_indented(indent: int | None) -> None:
+    text = json.dumps(elements(6), indent=indent)
+    assert requests(parse(text, "inference_perf")) == requests(
+        read("inference_perf", "v0.7.0_errors_per_request.json")
+    )
+
+
+def test_a_broken_element_costs_its_own_lines_only() -> None:
+    lines = json.dumps(elements(3), indent=2).splitlines()
+    second = [at for at, line in enumerate(lines) if line == "  {"][1]
+    lines[second + 1] = '    "start_time": 24x,'
+    parsed = parse("\n".join(lines), "inference_perf")
+    assert len(requests(parsed)) == 2
+    assert parsed.issues["line_no"][0] == second + 1
+    assert parsed.issues["reason"].to_list()[:2] == ["not JSON", "part of a broken JSON document"]
+
+
+def test_the_error_inside_a_stream_is_told_where_the_file_keeps_the_text() -> None:
+    rows = requests(read("inference_perf", "v0.7.0_errors_per_request.json"))
+    assert ["EngineCore" in (row["error"] or "") for row in rows] == [True, False, False, True, False, False]
+    assert [row["http_status"] for row in rows] == [500, None, None, None, None, None]
+    doubtful = [row for row in requests(read("aiperf", "v0.13.0_errors.jsonl")) if row["status"] == "unknown"]
+    assert {json.loads(row["other"])["suspect"] for row in doubtful} == {
+        "success without usage, which other answers of the file have"
+    }
+    assert {row["output_tokens"] for row in doubtful} == {None}
+
+
+def test_planned_and_actual_send_are_both_kept() -> None:
+    for name, file in (
+        ("aiperf", "v0.13.0_chat.jsonl"),
+        ("guidellm", "v0.8.1_chat.json"),
+        ("guidellm", "v0.3.1_chat.json"),
+    ):
+        for row in requests(read(name, file)):
+            assert row["client_planned_ts"] < row["client_sent_ts"]
+            assert row["client_wait_s"] == pytest.approx(
+                (row["client_sent_ts"] - row["client_planned_ts"]).total_seconds(), abs=2e-6
+            )
+
+
+def test_reasoning_is_content_and_told_apart() -> None:
+    parsed = read("aiperf", "v0.13.0_reasoning.jsonl")
+    lines = map(json.loads, sample("aiperf", "v0.13.0_reasoning.jsonl").decode().splitlines())
+    for line, stream in zip(lines, parsed.tables["client_stream"].to_dicts(), strict=True):
+        told_s = line["metrics"]["time_to_first_output_token"]["value"] / 1000
+        first_output = stream["chunk_kind"].index("c")
+        assert stream["chunk_kind"] == "ttcc"
+        assert stream["chunk_offset_s"][first_output] == pytest.approx(told_s, abs=1e-5)
+
+
+def test_a_benchmark_that_was_cut_short_has_aborted_requests() -> None:
+    result = json.loads(sample("guidellm", "v0.8.1_chat_errors.json"))
+    groups = result["benchmarks"][0]["requests"]
+    groups["incomplete"], groups["errored"] = groups["errored"][:1], []
+    groups["incomplete"][0]["info"]["error"] = None
+    rows = requests(parse(json.dumps(result), "guidellm"))
+    assert [row["status"] for row in rows] == ["ok", "ok", "ok", "aborted"]
+    assert rows[3]["output_tokens_basis"] == "chunks"
+
+
+def test_what_the_server_says_of_itself_in_an_answer_is_its_own_row() -> None:
+    """The metrics object of vLLM's --enable-per-request-metrics: its time to first token starts at scheduling."""
+    metrics = {"queue_time_ms": 12.0, "time_to_first_token_ms": 30.0, "generation_time_ms": 130.0}
+    result = json.loads(sample("guidellm", "v0.8.1_chat.json"))
+    result["benchmarks"][0]["requests"]["successful"][0]["response_metrics"] = metrics
+    (row,) = parse(json.dumps(result), "guidellm").tables["server_request"].to_dicts()
+    assert (row["queue_s"], row["prefill_s"], row["decode_s"], row["measured_by"]) == (
+        0.012,
+        0.03,
+        0.13,
+        "response",
+    )
+    raw = json.loads(sample("aiperf", "v0.13.0_chat_raw.jsonl").splitlines()[0])
+    usage = {
+        "id": "chatcmpl-x",
+        "choices": [],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+        "metrics": metrics,
+    }
+    raw["responses"][-2]["packets"][0]["value"] = json.dumps(usage)
+    assert parse(json.dumps(raw), "aiperf").tables["server_request"]["queue_s"].to_list() == [0.012]

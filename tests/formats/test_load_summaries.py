@@ -114,7 +114,7 @@ def test_a_stage_of_inference_perf_in_both_forms() -> None:
         0.08900001708900573,
         "s",
         0.08900001708900573,
-        57,
+        65,
     )
     assert report[("run.time.start", None)]["stated"] == "2026-11-29T12:31:52.241610Z"
     assert (
