@@ -168,6 +168,16 @@ def test_evalscopes_totals_by_their_documented_keys() -> None:
     shares = parse(json.dumps([{"Percentiles": "99%", "TTFT (s)": 0.5}], indent=1), "evalscope_summary")
     (row,) = shares.tables["client_summary"].to_dicts()
     assert (row["name"], row["statistic"], row["measured_s"]) == ("TTFT (s)", "p99", 0.5)
+    columns = parse(json.dumps({"Percentiles": ["50%", "99%"], "TTFT (s)": [0.25, 0.5]}), "evalscope_summary")
+    assert figures(columns) == {("TTFT (s)", "p50"): 0.25, ("TTFT (s)", "p99"): 0.5}
+
+
+def test_speculative_decoding_is_part_of_the_printed_table() -> None:
+    """Line names of vLLM 0.13 and later."""
+    text = "============ Serving Benchmark Result ============\n---------------Speculative Decoding---------------\nAcceptance rate (%):                     61.50\nPer-position acceptance (%):\n  Position 0:                            80.25\n"
+    parsed = parse(text, "bench_stdout")
+    assert parsed.issues.height == 0
+    assert figures(parsed) == {("Acceptance rate (%)", None): 61.5, ("Position 0", None): 80.25}
 
 
 def test_names_that_only_look_like_times_are_none() -> None:

@@ -34,10 +34,13 @@ _NAMES: Final = frozenset((
     "Peak output token throughput (tok/s)", "Peak concurrent requests", "Total Token throughput (tok/s)",
     "Total token throughput (tok/s)", "RTFx (Inverse Real-Time Factor)", "Traffic request rate", "Burstiness factor",
     "Acceptance rate (%)", "Acceptance length", "Drafts", "Draft tokens", "Accepted tokens", "Backend", "Traffic ramp-up strategy",
+    "Max input tokens", "Max output tokens", "Max total tokens", "Committed tokens", "Denoising steps",
+    "Committed per denoising step", "Denoising steps per canvas", "Canvas positions evaluated",
     # SGLang
     "Benchmark Mode", "Max request concurrency", "Max reqeuest concurrency", "Elapsed time (s)", "Total input text tokens", "Total input vision tokens",
     "Total generated tokens (retokenized)", "Total throughput (tok/s)", "Concurrency", "Accept length",
 ))  # fmt: skip
+_POSITION: Final = re.compile(r"Position \d{1,3}")
 _ARGUMENT: Final = re.compile(r"\b(\w+)=('[^']{0,100}'|[\w.+-]{1,40})")
 _ARGUMENTS: Final = frozenset((
     "backend", "endpoint", "num_prompts", "request_rate", "burstiness", "max_concurrency", "request_id_prefix", "dataset_name",
@@ -45,7 +48,7 @@ _ARGUMENTS: Final = frozenset((
 ))  # fmt: skip
 _CHATTER: Final = re.compile(
     r"Starting (?:initial|main|warmup)|Initial test run completed|Skipping endpoint ready check|Warmup completed"
-    r"|WARNING: |tip: install|\s*\d{1,3}%\|| *#Input tokens|#Output tokens|benchmark_args=|server_args="
+    r"|WARNING: |tip: install|\s*\d{1,3}%\|| *#Input tokens|#Output tokens|benchmark_args=|server_args=|Per-position acceptance"
 )
 
 
@@ -83,7 +86,7 @@ def _line(text: str) -> list[Figure] | None:
     if text.startswith(("Namespace(", "benchmark_args=")):
         return list(_arguments(text))
     row = _ROW.fullmatch(text[:400])
-    if row is None or not (row[1] in _NAMES or _LATENCY.fullmatch(row[1])):
+    if row is None or not (row[1] in _NAMES or _LATENCY.fullmatch(row[1]) or _POSITION.fullmatch(row[1])):
         return None
     name, statistic = led_by_statistic(row[1])
     value = row[2].partition(" (")[0]

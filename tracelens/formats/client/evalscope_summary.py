@@ -55,6 +55,8 @@ def _is_known(document: Mapping[str, Any]) -> bool:
 def _figures(document: Mapping[str, Any]) -> Iterator[Figure]:
     if isinstance(document.get("points"), list):
         yield from _points(document["points"])
+    elif isinstance(document.get("Percentiles"), list):
+        yield from _columns(document)
     elif "Percentiles" in document:
         statistic = statistic_of(str(document["Percentiles"]))
         yield from _numbers(document, statistic)
@@ -68,6 +70,15 @@ def _numbers(document: Mapping[str, Any], statistic: str | None) -> Iterator[Fig
     for key, value in document.items():
         if isinstance(value, int | float) and not isinstance(value, bool) and number(value) is not None:
             yield figure(key, value, statistic, unit_of(key), None)
+
+
+def _columns(document: Mapping[str, Any]) -> Iterator[Figure]:
+    """A column per metric beside the column of percentiles."""
+    words = document["Percentiles"]
+    for key, values in document.items():
+        if key != "Percentiles" and isinstance(values, list):
+            for word, value in zip(words, values, strict=False):
+                yield from _numbers({key: value}, statistic_of(str(word)))
 
 
 def _points(points: list[Any]) -> Iterator[Figure]:

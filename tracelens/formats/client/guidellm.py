@@ -15,18 +15,21 @@ What its numbers are
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
-from tracelens.formats.client.bench_documents import documents_in
 from tracelens.formats.client.client_tables import stamps_of
 from tracelens.formats.client.guidellm_figures import csv_figures, figures_of, heading_of
 from tracelens.formats.client.guidellm_rows import seen_in
+from tracelens.formats.client.json_lists import peeled
 from tracelens.formats.client.tool_summaries import summary_frame
 from tracelens.formats.client.tool_tables import tables_of
 
 TOOL: Final = "guidellm"
 _HEAD_CHARS: Final = 60_000
+_LIST: Final = re.compile(r'"(?:successful|errored|incomplete)"\s*:\s*\[(?=\s*\{)')
+"""Where a list of requests begins; the metrics of the same names are objects."""
 _MARKS: Final = (
     '"guidellm_version"',
     '"type_": "generative_',
@@ -54,15 +57,11 @@ def parse(chunk: Chunk) -> Parsed:
         figures, issues = csv_figures(chunk.lines)
         tables = {"client_summary": summary_frame(TOOL, figures)}
         return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
-    documents, issues = documents_in(
-        chunk.lines, lambda document: isinstance(document.get("benchmarks"), list)
-    )
-    seen = seen_in(documents)
-    totals = [pair for document in documents for pair in figures_of(document)]
-    documents.clear()  # a file has hundreds of megabytes, the rows are small
-    found = tables_of(seen, chunk.keep_text)
-    found["client_summary"] = summary_frame(TOOL, totals)
-    return Parsed(found, issues, chunk.lines.height - issues.height, stamps_of(found["client_request"]))
+    found, issues = peeled(chunk.lines, _LIST, lambda document: isinstance(document.get("benchmarks"), list))
+    totals = [pair for document in found.documents for pair in figures_of(document)]
+    tables = tables_of(seen_in(found, chunk.keep_text), chunk.keep_text)
+    tables["client_summary"] = summary_frame(TOOL, totals)
+    return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(tables["client_request"]))
 
 
 FORMAT: Final = Format(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.formats.base import Clock
 from tracelens.formats.client.client_outcomes import Ending, error_text
+from tracelens.formats.client.json_lists import Peeled
 from tracelens.formats.client.tool_requests import Moments, from_seconds, measured_row
 from tracelens.formats.client.tool_tables import Seen
 from tracelens.formats.json_lines import count, dump, seconds, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _WORDS: Final = {"successful": "ok", "errored": "error", "incomplete": "aborted"}
 _HTTP_STATUS: Final = re.compile(r"error '(\d{3}) ")
@@ -29,13 +30,14 @@ class Benchmark:
     streamed: bool | None
 
 
-def seen_in(documents: Sequence[Mapping[str, Any]]) -> list[Seen]:
+def seen_in(found: Peeled, keep_text: bool) -> list[Seen]:
     """Every request of every benchmark, in the order of the file: what succeeded comes first."""
-    return [_seen(place, *each) for place, each in enumerate(_requests(documents), 1)]
+    seen = (_seen(place, *each) for place, each in enumerate(_requests(found), 1))
+    return list(seen) if keep_text else [replace(each, texts=()) for each in seen]
 
 
-def _requests(documents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Benchmark, str, Mapping[str, Any]]]:
-    for document in documents:
+def _requests(found: Peeled) -> Iterator[tuple[Benchmark, str, Mapping[str, Any]]]:
+    for document in found.documents:
         for benchmark in document["benchmarks"]:
             groups = benchmark.get("requests") if isinstance(benchmark, dict) else None
             if not isinstance(groups, dict):
@@ -43,9 +45,7 @@ def _requests(documents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Benchmar
             common = _common(document, benchmark)
             for word, status in _WORDS.items():
                 entries = groups.get(word)
-                for entry in entries if isinstance(entries, list) else ():
-                    if isinstance(entry, dict):
-                        yield common, status, entry
+                yield from ((common, status, entry) for entry in found.elements(entries))
 
 
 def label_of(benchmark: Mapping[str, Any]) -> str | None:
