@@ -363,3 +363,58 @@ def test_what_the_server_says_of_itself_in_an_answer_is_its_own_row() -> None:
     }
     raw["responses"][-2]["packets"][0]["value"] = json.dumps(usage)
     assert parse(json.dumps(raw), "aiperf").tables["server_request"]["queue_s"].to_list() == [0.012]
+
+
+def test_raw_records_show_the_error_inside_a_stream_and_the_keep_alive_before_it() -> None:
+    raw = json.loads(sample("aiperf", "v0.13.0_chat_raw.jsonl").splitlines()[0])
+    start, responses = raw["start_perf_ns"], raw["responses"]
+    error = {"error": {"message": "EngineCore encountered an issue.", "code": 500}}
+    raw["responses"] = [
+        {"perf_ns": start + 20_000_000, "packets": [{"name": "comment", "value": "keep-alive"}]},
+        *responses[:4],
+        {
+            "perf_ns": responses[4]["perf_ns"],
+            "packets": [{"name": "data", "value": json.dumps(error)}, {"name": "data", "value": "[DONE]"}],
+        },
+    ]
+    parsed = parse(json.dumps(raw), "aiperf")
+    (row,), (stream,) = requests(parsed), parsed.tables["client_stream"].to_dicts()
+    assert stream["chunk_kind"] == "krcccED"
+    assert (row["status"], row["output_tokens"], row["chunk_count"]) == ("error", None, 3)
+    assert "EngineCore" in row["error"]
+    assert row["client_first_byte_s"] == pytest.approx(0.02)
+    assert row["client_ttft_s"] == pytest.approx((responses[1]["perf_ns"] - start) / 1e9)
+
+
+def test_a_profile_without_content_has_no_first_token() -> None:
+    profile = json.loads(sample("genai_perf", "handmade_profile_export.json"))
+    request = profile["experiments"][0]["requests"][0]
+    request["response_outputs"] = [
+        {"response": 'data: {"error": {"message": "out of memory", "code": 500}}\n\ndata: [DONE]\n\n'}
+    ]
+    row = requests(parse(json.dumps(profile), "genai_perf"))[0]
+    assert (row["status"], row["client_ttft_s"], row["client_ttft_kind"], row["chunk_count"]) == (
+        "error",
+        None,
+        None,
+        0,
+    )
+    assert row["client_first_byte_s"] is not None
+
+
+def test_gaps_of_another_unit_and_ends_that_were_never_measured() -> None:
+    line = json.loads(sample("aiperf", "v0.13.0_chat.jsonl").splitlines()[0])
+    line["metadata"]["request_end_ns"] = line["metadata"]["request_start_ns"]
+    line["metrics"]["time_to_first_token"] = {"value": 0.5, "unit": "sec"}
+    line["metrics"]["inter_chunk_latency"] = {"value": [1_000_000, 2_000_000], "unit": "ns"}
+    (row,) = requests(parse(json.dumps(line), "aiperf"))
+    assert (row["client_e2e_s"], row["client_end_ts"], row["client_ttft_s"], row["chunk_count"]) == (
+        None,
+        None,
+        0.5,
+        3,
+    )
+    assert row["client_tpot_s"] == pytest.approx(0.003 / 15)
+    line["metrics"]["time_to_first_token"]["unit"] = "fortnights"
+    (row,) = requests(parse(json.dumps(line), "aiperf"))
+    assert (row["client_ttft_s"], row["client_ttft_kind"], row["chunk_count"]) == (None, None, None)

@@ -189,3 +189,19 @@ def test_names_that_only_look_like_times_are_none() -> None:
     assert read[("ttft_ms", "p99")]["measured_s"] == pytest.approx(0.0912673007798594)
     assert read[("duration", None)]["measured_s"] == pytest.approx(1.0686922159998176)
     assert sorted({row["line_no"] for row in rows("sglang_bench", "v0.5.23_chat_nodetails.jsonl")}) == [1, 2]
+
+
+def test_totals_of_genai_perf_are_not_aiperfs() -> None:
+    """The layout that AIPerf took over from it."""
+    document = {
+        "request_latency": {"unit": "ms", "avg": 200.0, "p99": 300.0},
+        "input_config": {"model_names": ["m"]},
+    }
+    ((kind, claim),) = claims_of(json.dumps(document, indent=2).encode())
+    (mean, _) = parse(json.dumps(document), "aiperf_summary").tables["client_summary"].to_dicts()
+    assert (kind.name, claim.variant, mean["tool"], mean["measured_s"]) == (
+        "aiperf_summary",
+        "totals, GenAI-Perf",
+        "genai-perf",
+        0.2,
+    )

@@ -40,7 +40,7 @@ def sniff(head: Head) -> Claim | None:
     begin = "\n".join(head.lines)[:_HEAD_CHARS].lstrip("\ufeff \t\n")
     if not begin.startswith("{") or '"request_latency"' not in begin or '"unit"' not in begin:
         return None
-    if '"aiperf_version"' in begin:
+    if '"aiperf' in begin:
         return Claim("totals", Clock.NONE)
     return Claim("totals, GenAI-Perf", Clock.NONE) if '"input_config"' in begin else None
 
