@@ -7,6 +7,7 @@ sent: the difference is what a slow server hides from a closed loop (coordinated
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 TOOL: Final = "aiperf"
 _HEAD_CHARS: Final = 60_000
 _TABLE: Final = "Metric,avg,min,max"
+_METRIC: Final = re.compile(r'"request_latency"\s*:\s*\{\s*"unit"')
+"""A total says its unit first; a single record says its value first."""
+_COMMAND: Final = re.compile(r'"cli_command"\s*:\s*"aiperf')
 _STATED: Final = ("start_time", "end_time")
 NOT_A_ROW: Final = "not a row of the table"
 
@@ -38,9 +42,9 @@ def sniff(head: Head) -> Claim | None:
     if head.first.lstrip("\ufeff").startswith(_TABLE):
         return Claim("totals, table", Clock.NONE)
     begin = "\n".join(head.lines)[:_HEAD_CHARS].lstrip("\ufeff \t\n")
-    if not begin.startswith("{") or '"request_latency"' not in begin or '"unit"' not in begin:
+    if not begin.startswith("{") or not _METRIC.search(begin):
         return None
-    if '"aiperf' in begin:
+    if '"aiperf_version"' in begin or _COMMAND.search(begin):
         return Claim("totals", Clock.NONE)
     return Claim("totals, GenAI-Perf", Clock.NONE) if '"input_config"' in begin else None
 
