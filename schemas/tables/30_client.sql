@@ -44,7 +44,7 @@ CREATE TABLE client_request (
 COMMENT ON TABLE client_request IS 'One row per request as a client saw it.';
 COMMENT ON COLUMN client_request.run_id IS 'Run of the source.';
 COMMENT ON COLUMN client_request.source_id IS 'Source that stated it.';
-COMMENT ON COLUMN client_request.line_no IS 'Line of it, from 1; in a file of parallel arrays the row''s place, from 1.';
+COMMENT ON COLUMN client_request.line_no IS 'Line of it, from 1; in a document that holds several requests the request''s place in it, from 1.';
 COMMENT ON COLUMN client_request.client_id IS 'The id that the client used, as it wrote it (often sent as X-Request-Id).';
 COMMENT ON COLUMN client_request.request_id IS 'The server''s id of the same request, where the two were joined; see client_link.';
 COMMENT ON COLUMN client_request.response_id IS 'The id that the server put into its answer.';
@@ -99,3 +99,29 @@ COMMENT ON COLUMN client_stream.line_no IS 'Line, as in client_request.';
 COMMENT ON COLUMN client_stream.client_id IS 'As in client_request.';
 COMMENT ON COLUMN client_stream.chunk_offset_s IS 'Sent to arrival of each chunk, seconds, in order.';
 COMMENT ON COLUMN client_stream.chunk_kind IS 'One letter per chunk: r role, c content, t reasoning, e empty content, f finish, u usage, k keep-alive, D end mark, E error, ? not said.';
+
+CREATE TABLE client_summary (
+    run_id VARCHAR NOT NULL,
+    source_id INTEGER NOT NULL,
+    line_no BIGINT NOT NULL,
+    tool VARCHAR NOT NULL,
+    subject VARCHAR,
+    name VARCHAR NOT NULL,
+    statistic VARCHAR,
+    measured DOUBLE,
+    unit VARCHAR,
+    measured_s DOUBLE,
+    stated VARCHAR
+);
+COMMENT ON TABLE client_summary IS 'One row per number that a load generator states of many requests together. Kept as stated: nothing in it is spread over requests or joined to any.';
+COMMENT ON COLUMN client_summary.run_id IS 'Run of the source.';
+COMMENT ON COLUMN client_summary.source_id IS 'Source that stated it.';
+COMMENT ON COLUMN client_summary.line_no IS 'Line of it, from 1; in a JSON document the place of the result in it, from 1.';
+COMMENT ON COLUMN client_summary.tool IS 'Load generator that stated it: aiperf, guidellm, vllm bench and so on.';
+COMMENT ON COLUMN client_summary.subject IS 'Part of the load that it is about, in the tool''s words: a stage, a rate, only what succeeded. NULL is all of it.';
+COMMENT ON COLUMN client_summary.name IS 'What was measured, as the tool calls it. Tools give different things one name: TTFT of the role-only chunk, time per token with or without the first one.';
+COMMENT ON COLUMN client_summary.statistic IS 'mean, std, min, max, count, sum, p50, p99 and so on, over requests or chunks as the tool counts them. NULL is a single number.';
+COMMENT ON COLUMN client_summary.measured IS 'The number, in the tool''s unit. NULL where the tool wrote a word; see stated.';
+COMMENT ON COLUMN client_summary.unit IS 'Unit as the tool writes it.';
+COMMENT ON COLUMN client_summary.measured_s IS 'The number in seconds, where it is a time.';
+COMMENT ON COLUMN client_summary.stated IS 'What the tool wrote where that is no number: inf, not set, the prefix of its request ids.';

@@ -33,6 +33,13 @@ named_client AS (
     FROM client_request
     LEFT JOIN client_link
         ON client_request.source_id = client_link.source_id AND client_request.line_no = client_link.line_no
+    -- A tool can write one request into two files (AIPerf: its records and its raw ones): the file that knows more counts.
+    QUALIFY
+        client_request.client_id IS NULL OR length(client_request.client_id) < 16 OR client_request.client_sent_ts IS NULL
+        OR client_request.source_id = first_value(client_request.source_id) OVER (
+            PARTITION BY client_request.run_id, client_request.client_id, client_request.client_sent_ts, client_request.client_end_ts
+            ORDER BY client_link.basis IS NULL, client_request.response_id IS NULL, client_request.source_id, client_request.line_no
+        )
 ),
 
 client AS (

@@ -18,7 +18,7 @@ import pytest
 
 from tracelens import formats
 from tracelens.formats.base import Chunk
-from tracelens.ingestion.chunks import Reading, head_of, lines_frame
+from tracelens.ingestion.chunks import Reading, framed, head_of
 from tracelens.opening import Input, expand
 
 TESTS = Path(__file__).parents[1]
@@ -51,8 +51,8 @@ def record_of(sample: Path) -> str:
     (source,) = expand([str(sample)])
     assert isinstance(source, Input), source
     ((kind, claim),) = formats.claims(head_of(source)[0])
-    lines = lines_frame(Reading(source).whole(), 1)
-    result = kind.parse(Chunk(lines, claim))
+    lines, raw = framed(Reading(source).whole(), 1, binary=kind.binary)
+    result = kind.parse(Chunk(lines, claim, raw=raw))
     reasons = result.issues["reason"].to_list()
     record = {
         "variant": claim.variant,

@@ -89,6 +89,7 @@ class Chunk:
     `lines` has the columns ``line_no`` (Int64, from 1) and ``text`` (String, no line end, valid UTF-8).
     `context` is what `Format.context` carried over from the lines before: None at the start of the file.
     `is_open` says that the last line has no line end: the file stops inside it, so its last word may be cut.
+    `raw` are the file's own bytes, for `Format.binary` alone; its `lines` are then one line without text.
     """
 
     lines: pl.DataFrame
@@ -96,6 +97,7 @@ class Chunk:
     context: str | None = None
     keep_text: bool = False
     is_open: bool = False
+    raw: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class Format:
     sniff: Callable[[Head], Claim | None]
     parse: Callable[[Chunk], Parsed]
     whole: bool = False
+    binary: bool = False
+    """The file is no text (a database): it comes whole, as bytes in `Chunk.raw`."""
     may_cut: Callable[[bytes, Claim], bool] = _anywhere
     """Whether a chunk may end after these last lines (bytes): False inside a record that goes on in the next line."""
     context: Callable[[str, str | None], str | None] = _no_context

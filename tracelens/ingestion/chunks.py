@@ -51,6 +51,11 @@ def lines_frame(data: bytes, first_line_no: int) -> pl.DataFrame:
     )
 
 
+def framed(data: bytes, first_line_no: int, *, binary: bool) -> tuple[pl.DataFrame, bytes]:
+    """Lines and raw bytes as `Chunk` wants them: a binary file is one line without text, and its bytes."""
+    return (lines_frame(b"\n", first_line_no), data) if binary else (lines_frame(data, first_line_no), b"")
+
+
 @dataclass
 class Reading:
     """Reads one input and keeps count: its hash, and the bytes that have passed."""

@@ -18,7 +18,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
-from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, lines_frame
+from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
 HALF_PERIOD_S: Final = {Clock.YEARLESS: 183 * 86400.0, Clock.DAYLESS: 12 * 3600.0}
@@ -89,10 +89,10 @@ class _Task:
 
     def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
         """Parse one chunk and write its parts (in a worker thread)."""
-        lines = lines_frame(data, first_line_no)
+        lines, raw = framed(data, first_line_no, binary=self.kind.binary)
         # A lone carriage return is half a line end: what stands before it is whole.
         is_open = not data.endswith((b"\n", b"\r"))
-        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text, is_open))
+        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text, is_open, raw))
         stamps = _sane(parsed.stamps)
         tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
@@ -205,7 +205,7 @@ def parse_source(
 def _cut(
     kind: Format, claim: Claim, reading: Reading, chunk_bytes: int | None
 ) -> Iterator[tuple[bytes, int, str | None]]:
-    if kind.whole:
+    if kind.whole or kind.binary:
         yield reading.whole(), 1, None
         return
     line_no, context = 1, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import polars as pl
@@ -12,19 +12,24 @@ import polars as pl
 from tracelens.formats.base import no_issues
 from tracelens.formats.json_lines import NOT_JSON, decode, refusals
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 BROKEN: Final = "part of a broken JSON document"
 NO_RESULT: Final = "not a benchmark result"
 
 _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
 
 
-def documents_in(lines: pl.DataFrame) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """Find the objects that are benchmark results, and an issue per line of what is none."""
+def documents_in(
+    lines: pl.DataFrame, wanted: Callable[[Mapping[str, Any]], bool]
+) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Find the objects that are wanted, and an issue per line of what is none."""
     text = "\n".join(lines["text"].fill_null("").to_list())
     values, rest = _one_or_one_a_line(text), len(text)
     if values is None:
         values, rest = _sequence(text)
-    found = _results(values)
+    found = _results(values, wanted)
     if not found:
         return [], _unread(lines, text, 0, NO_RESULT if rest == len(text) else NOT_JSON)
     return found, _unread(lines, text, rest, NOT_JSON)
@@ -40,10 +45,10 @@ def _one_or_one_a_line(text: str) -> list[Any] | None:
     return None
 
 
-def _results(values: list[Any]) -> list[dict[str, Any]]:
+def _results(values: list[Any], wanted: Callable[[Mapping[str, Any]], bool]) -> list[dict[str, Any]]:
     """Results among the values; a sweep's summary is an array of them."""
     flat = [inner for value in values for inner in (value if isinstance(value, list) else [value])]
-    return [value for value in flat if isinstance(value, dict) and "num_prompts" in value]
+    return [value for value in flat if isinstance(value, dict) and wanted(value)]
 
 
 def _sequence(text: str) -> tuple[list[Any], int]:

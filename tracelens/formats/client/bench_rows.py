@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from tracelens.formats.client.client_outcomes import REASON_PHRASES, Ending, error_text
-from tracelens.formats.json_lines import count, seconds, text_of
+from tracelens.formats.json_lines import count, number, seconds, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +67,8 @@ class Run:
     """Median gap between messages after the first two; None where no first message can be the role-only one."""
     shortened: bool
     basis: str
+    positional: bool = True
+    """Whether row i was sent with an id that ends in i."""
 
     @property
     def row_count(self) -> int:
@@ -76,18 +78,12 @@ class Run:
     @classmethod
     def of(cls, document: Mapping[str, Any], rows_before: int) -> Run:
         """Make a run from its result object; `rows_before` rows of the file belong to earlier runs."""
-        arrays = {name: document[name] for name in PER_REQUEST if isinstance(document.get(name), list)}
-        row_count = max(map(len, arrays.values()), default=0)
-        padded = {name: values + [None] * (row_count - len(values)) for name, values in arrays.items()}
-        empty = [None] * row_count
-        rows = tuple(
-            _row(at, {name: padded.get(name, empty)[at] for name in PER_REQUEST}) for at in range(row_count)
-        )
+        rows, texts = _rows(document)
         endpoint = f"{document.get('endpoint_type')} {document.get('backend')}"
         is_served = "endpoint_type" in document
         return cls(
             rows=rows,
-            texts=padded.get("generated_texts", empty),
+            texts=texts,
             first_line_no=rows_before + 1,
             model=text_of(document.get("model_id")),
             streamed=not any(word in endpoint for word in _NOT_STREAMED),
@@ -96,6 +92,26 @@ class Run:
             else None,
             shortened=_is_shortened(rows, document.get("mean_tpot_ms")),
             basis="usage" if is_served else "client",
+        )
+
+    @classmethod
+    def of_sglang(cls, document: Mapping[str, Any], rows_before: int) -> Run:
+        """Make a run of ``sglang.bench_serving``: messages with content alone count, lengths are those asked for.
+
+        Without a stream the tool writes its latency as TTFT too, so both means are the same to the last digit.
+        """
+        rows, texts = _rows(document)
+        ttft_ms, whole_ms = (number(document.get(f"mean_{name}_ms")) for name in ("ttft", "e2e_latency"))
+        return cls(
+            rows=rows,
+            texts=texts,
+            first_line_no=rows_before + 1,
+            model=text_of(document.get("model_id")),
+            streamed=ttft_ms is None or ttft_ms != whole_ms,
+            typical_gap_s=None,
+            shortened=_is_shortened(rows, document.get("mean_tpot_ms")),
+            basis="requested",
+            positional=False,
         )
 
     def requests(self) -> pl.DataFrame:
@@ -109,7 +125,7 @@ class Run:
         last = None if row.ttft_s is None or self.shortened else row.ttft_s + sum(row.gaps_s)
         return {
             "line_no": self.first_line_no + row.index,
-            "position": row.index,
+            "position": row.index if self.positional else None,
             "client_planned_s": None if row.sent_s is None or row.wait_s is None else row.sent_s - row.wait_s,
             "client_sent_s": row.sent_s,
             "client_wait_s": row.wait_s,
@@ -166,7 +182,9 @@ class Run:
         return None if row.ttft_s is None or self.shortened else row.ttft_s + sum(row.gaps_s)
 
     def _tpot_s(self, first: float | None, last: float | None, output_tokens: int | None) -> float | None:
-        if first is None or last is None or output_tokens is None or output_tokens < 2:  # noqa: PLR2004
+        if self.basis == "requested" or output_tokens is None or output_tokens < 2:  # noqa: PLR2004
+            return None
+        if first is None or last is None:
             return None
         return (last - first) / (output_tokens - 1)
 
@@ -174,6 +192,18 @@ class Run:
         if row.ttft_s is None or self.shortened or not self.streamed:
             return None
         return self.kinds(row).count("c")
+
+
+def _rows(document: Mapping[str, Any]) -> tuple[tuple[Row, ...], Sequence[Any]]:
+    """Rows of the parallel arrays, and the answers; what an array lacks is None."""
+    arrays = {name: document[name] for name in PER_REQUEST if isinstance(document.get(name), list)}
+    row_count = max(map(len, arrays.values()), default=0)
+    padded = {name: values + [None] * (row_count - len(values)) for name, values in arrays.items()}
+    empty = [None] * row_count
+    rows = tuple(
+        _row(at, {name: padded.get(name, empty)[at] for name in PER_REQUEST}) for at in range(row_count)
+    )
+    return rows, padded.get("generated_texts", empty)
 
 
 def _row(index: int, entry: Mapping[str, Any]) -> Row:

@@ -233,11 +233,14 @@ def _others(line: Line) -> str | None:
 
 
 def _measured(line: Line, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    return measured_of(line.raw("response_metrics"), request)
+
+
+def measured_of(metrics: Any, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Read the metrics object of vLLM's answer (0.25 and later, ``--enable-per-request-metrics``) as a `server_request`.
 
     Its ``time_to_first_token_ms`` starts when the request is scheduled: it is the prefill, not the TTFT.
     """
-    metrics = line.raw("response_metrics")
     names = {
         "queue_time_ms": "queue_s",
         "time_to_first_token_ms": "prefill_s",
@@ -248,8 +251,8 @@ def _measured(line: Line, request: Mapping[str, Any]) -> dict[str, Any] | None:
     durations = {column: _from_ms(metrics.get(name)) for name, column in names.items()}
     rest = {key: value for key, value in metrics.items() if key not in names and is_note(key, value)}
     names_of_it = {
-        "request_id": request["response_id"],
-        "trace_id": request["trace_id"],
+        "request_id": request.get("response_id"),
+        "trace_id": request.get("trace_id"),
         "measured_by": "response",
     }
     return names_of_it | durations | {"other": dump(rest)}

@@ -8,7 +8,7 @@ times that are no epochs count from the send or from the file's own zero.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -16,50 +16,22 @@ from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Si
 from tracelens.formats.client.client_chunks import chunks_of
 from tracelens.formats.client.client_keys import FOREIGN, INSTANTS, LISTS, SPANS
 from tracelens.formats.client.client_rows import Line, Read, line_of, read_line
+from tracelens.formats.client.client_tables import (
+    MEASURED_SCHEMA,
+    TEXT_SCHEMA,
+    frame,
+    requests_frame,
+    stamps_of,
+)
 from tracelens.formats.client.client_times import same
 from tracelens.formats.json_lines import objects_in, read_objects, refusals, seconds
 from tracelens.formats.stamps import PER_SECOND, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 NO_REQUEST: Final = "no request in it"
 
-_MICROS: Final = dict.fromkeys(
-    (
-        "client_planned_ts", "client_sent_ts", "client_headers_ts", "client_first_byte_ts", "client_first_chunk_ts",
-        "client_last_chunk_ts", "client_end_ts",
-    ),
-    pl.Int64,
-)  # fmt: skip
-REQUEST_SCHEMA: Final[Mapping[str, Any]] = {
-    "line_no": pl.Int64,
-    **dict.fromkeys(
-        ("client_id", "response_id", "trace_id", "label", "model", "error", "finish_reason", "status"),
-        pl.String,
-    ),
-    **dict.fromkeys(("client_ttft_kind", "output_tokens_basis", "other"), pl.String),
-    **_MICROS,
-    **dict.fromkeys(("client_planned_s", "client_sent_s", "client_wait_s", "client_headers_s"), pl.Float64),
-    **dict.fromkeys(
-        ("client_first_byte_s", "client_ttft_s", "client_reported_ttft_s", "client_e2e_s"), pl.Float64
-    ),
-    "client_tpot_s": pl.Float64,
-    "streamed": pl.Boolean,
-    "http_status": pl.Int32,
-    **dict.fromkeys(
-        ("attempt", "input_tokens", "cached_input_tokens", "output_tokens", "max_tokens"), pl.Int64
-    ),
-    **dict.fromkeys(("input_char_count", "chunk_count"), pl.Int64),
-}
-"""Columns of `client_request` that this format fills; instants are microseconds until the frame is made."""
-
-MEASURED_SCHEMA: Final[Mapping[str, Any]] = {
-    "line_no": pl.Int64,
-    **dict.fromkeys(("request_id", "trace_id", "measured_by"), pl.String),
-    **dict.fromkeys(("queue_s", "prefill_s", "decode_s"), pl.Float64),
-    "other": pl.String,
-}
 _STREAM_SCHEMA: Final = {
     "line_no": pl.Int64,
     "client_id": pl.String,
@@ -68,7 +40,6 @@ _STREAM_SCHEMA: Final = {
     "base_s": pl.Float64,
     "chunk_kind": pl.String,
 }
-_TEXT_SCHEMA: Final = {"line_no": pl.Int64, "request_id": pl.String, "kind": pl.String, "content": pl.String}
 
 
 def sniff(head: Head) -> Claim | None:
@@ -151,28 +122,18 @@ def parse(chunk: Chunk) -> Parsed:
             empty[line_no] = NO_REQUEST
         else:
             read.append((line_no, found))
-    requests = _requests(read)
+    requests = requests_frame([{"line_no": line_no, **each.request} for line_no, each in read])
     tables = {
         "client_request": requests,
         "client_stream": _streams(read),
-        "server_request": _frame(
+        "server_request": frame(
             [{"line_no": n, **r.measured} for n, r in read if r.measured is not None], MEASURED_SCHEMA
         ),
     }
     if chunk.keep_text:
         tables["request_text"] = _text_rows(read)
     issues = pl.concat([objects.issues, refusals(chunk.lines, empty)]).sort("line_no")
-    return Parsed(tables, issues, chunk.lines.height - issues.height, _stamps(requests))
-
-
-def _frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    columns = {name: [row.get(name) for row in rows] for name in schema}
-    return pl.DataFrame(columns, schema=schema, strict=True)
-
-
-def _requests(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
-    rows = [{"line_no": line_no, **each.request} for line_no, each in read]
-    return _frame(rows, REQUEST_SCHEMA).with_columns(pl.col(*_MICROS).cast(pl.Datetime("us")))
+    return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(requests))
 
 
 def _streams(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
@@ -192,7 +153,7 @@ def _streams(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
     element = pl.element()
     offsets = pl.col("times") * pl.col("scale_s") - pl.col("base_s")
     kept = offsets.list.eval(pl.when(element >= 0).then(element).cast(pl.Float32))
-    return _frame(rows, _STREAM_SCHEMA).select(
+    return frame(rows, _STREAM_SCHEMA).select(
         "line_no", "client_id", kept.alias("chunk_offset_s"), "chunk_kind"
     )
 
@@ -208,13 +169,7 @@ def _text_rows(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
         for line_no, each in read
         for kind, content in each.texts.items()
     ]
-    return _frame(rows, _TEXT_SCHEMA)
-
-
-def _stamps(requests: pl.DataFrame) -> pl.DataFrame:
-    """One stamp a line: the send, else the end."""
-    stamp = pl.coalesce("client_sent_ts", "client_end_ts")
-    return requests.select("line_no", stamp=stamp).drop_nulls("stamp")
+    return frame(rows, TEXT_SCHEMA)
 
 
 FORMAT: Final = Format(

@@ -26,6 +26,8 @@ import polars as pl
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
 from tracelens.formats.client.bench_documents import documents_in
 from tracelens.formats.client.bench_rows import Run, streams_of, texts_of
+from tracelens.formats.client.tool_summaries import summary_frame, totals
+from tracelens.formats.json_lines import text_of
 
 _DATE: Final = re.compile(r'"date"\s*:\s*"\d{8}-\d{6}"')
 _HEAD_CHARS: Final = 20_000
@@ -59,10 +61,13 @@ def _variant(text: str) -> str:
 
 def parse(chunk: Chunk) -> Parsed:
     """Read the requests of every run in the file; rows are numbered through, from 1."""
-    documents, issues = documents_in(chunk.lines)
-    requests, streams, texts = [], [], []
+    documents, issues = documents_in(chunk.lines, lambda document: "num_prompts" in document)
+    requests, streams, texts, figures = [], [], [], []
     row_count = 0
-    for document in documents:
+    for place, document in enumerate(documents, 1):
+        figures += [
+            (place, each) for each in totals(document, {"duration": "s"}, text_of(document.get("label")))
+        ]
         run = Run.of(document, row_count)
         requests.append(run.requests())
         streams.append(streams_of(run))
@@ -72,6 +77,7 @@ def parse(chunk: Chunk) -> Parsed:
         {"request_text": texts} if chunk.keep_text else {}
     )
     frames = {name: pl.concat(parts) for name, parts in tables.items() if parts}
+    frames["client_summary"] = summary_frame("vllm bench", figures)
     return Parsed(frames, issues, chunk.lines.height - issues.height, no_stamps())
 
 
@@ -79,7 +85,7 @@ FORMAT: Final = Format(
     name="vllm_bench",
     title="result of vllm bench serve",
     side=Side.CLIENT,
-    fills=("client_request", "client_stream", "request_text"),
+    fills=("client_request", "client_stream", "client_summary", "request_text"),
     sniff=sniff,
     parse=parse,
     whole=True,

@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from tracelens.formats.base import Claim, Clock, Head
+from tracelens.formats.bench_table import is_load_output
 from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
 from tracelens.formats.server.vllm_kinds import kinds_of
 
@@ -25,7 +26,8 @@ _JSON: Final = re.compile(r"^[^'\"]{0,200}\{\s*\"")
 
 def sniff(head: Head) -> Claim | None:
     """Claim a file in which enough lines are vLLM's own."""
-    if not any(_PERHAPS.search(line) for line in (*head.lines, *head.sampled)):
+    whole = (*head.lines, *head.sampled)
+    if not any(_PERHAPS.search(line) for line in whole) or is_load_output(whole):
         return None
     first, sampled = ([_ANSI.sub("", line) for line in lines] for lines in (head.lines, head.sampled))
     columns = hard_wraps.width(first)

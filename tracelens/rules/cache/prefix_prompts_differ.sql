@@ -64,7 +64,8 @@ prompt AS (
         coalesce(r.client_line_no, r.server_line_no) AS line_no,
         r.cached_input_tokens,
         coalesce(r.input_tokens, c.input_char_count * $tokens_per_char) AS input_tokens,
-        source.format = 'vllm_bench' AS is_generated,
+        source.format IN ('vllm_bench', 'sglang_bench', 'aiperf', 'genai_perf', 'guidellm', 'inference_perf', 'llmperf', 'evalscope')
+            AS is_generated,
         $tokens_per_char * try_cast(coalesce(
             json_extract_string(c.other, '$.system_len'),
             json_extract_string(c.other, '$.system_chars'),
