@@ -55,6 +55,7 @@ def test_version_and_the_order_of_the_commands(run) -> None:
             "check",
             "slowest",
             "show",
+            "report",
             "compare",
             "export",
             "sources",

@@ -32,7 +32,12 @@ def as_json(check: Check, more: Mapping[str, Any] | None = None) -> Iterator[str
     """The whole check as one object; `more` are further keys of it."""
     import orjson
 
-    whole = {
+    yield orjson.dumps(plain({**whole(check), **(more or {})}), option=orjson.OPT_INDENT_2).decode()
+
+
+def whole(check: Check) -> dict[str, Any]:
+    """The whole check as one mapping: verdict, outcomes, plan, what is not advised, what to collect."""
+    return {
         "case": str(check.case),
         "runs": list(check.runs),
         "verdict": check.verdict,
@@ -44,9 +49,7 @@ def as_json(check: Check, more: Mapping[str, Any] | None = None) -> Iterator[str
         ],
         "collect": [{"what": gap.collect, "rules": list(gap.rules)} for gap in to_collect(check.outcomes)],
         "set": dict(check.given),
-        **(more or {}),
     }
-    yield orjson.dumps(plain(whole), option=orjson.OPT_INDENT_2).decode()
 
 
 def outcome_object(check: Check, outcome: Outcome) -> dict[str, Any]:
@@ -72,6 +75,7 @@ def outcome_object(check: Check, outcome: Outcome) -> dict[str, Any]:
         "missing": list(outcome.missing),
         "remedies": _remedies(check, outcome),
         "weight": outcome.weight,
+        "measures": measures(outcome),
     }
 
 

@@ -1,0 +1,73 @@
+"""What a report holds: rows of named queries and the outcomes of the rules, as one JSON-ready mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import tracelens
+from tracelens.case import Case
+from tracelens.check import Check
+from tracelens.marks import read_marks
+from tracelens.slo import Slo
+from tracelens.text.checks import whole
+from tracelens.text.goodput import goodput
+from tracelens.text.rows import plain
+
+WORST: Final = 10
+"""Requests of each run that are shown with their stages."""
+PIECES: Final = 160
+"""Pieces that the timeline is cut into."""
+_PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "percentiles": ("latency_percentiles", {}),
+    "latency_map": ("latency_map", {}),
+    "stages": ("stages", {}),
+    "timeline": ("lanes", {"pieces": PIECES}),
+    "gpus": ("gpus", {}),
+    "curve": ("prompt_length_curve", {}),
+    "length_points": ("length_points", {}),
+    "slowest": ("slowest", {"top": WORST}),
+    "sources": ("sources", {}),
+    "clocks": ("clock_offsets", {}),
+    "coverage": ("coverage", {}),
+    "settings": ("settings", {}),
+}
+"""Key of a run in the document: the named query behind it, and its parameters beside `run`."""
+
+
+def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
+    """The document of a checked case: everything in it can be asked again with ``tracelens query`` and ``check``."""
+    document = {
+        "tracelens": tracelens.__version__,
+        "slo": str(slo) if slo else None,
+        **whole(check),
+        "runs": [_run(case, run, slo) for run in check.runs],
+        "marks": [
+            {"kind": one.kind, "run": one.run, "name": one.name, "note": one.note}
+            for one in read_marks(case.path)
+        ],
+        "queries": {key: name for key, (name, _) in _PER_RUN.items()},
+    }
+    found: dict[str, Any] = plain(document)
+    return found
+
+
+def _run(case: Case, run: str, slo: Slo | None) -> dict[str, Any]:
+    asked = {
+        key: case.query(name, **{"run": run, **params}).dicts() for key, (name, params) in _PER_RUN.items()
+    }
+    spans = case.query("run_span", run=run).dicts()
+    worst = asked["slowest"]
+    return {
+        "run": run,
+        "span": spans[0] if spans else {},
+        **asked,
+        "worst": [_worst(case, run, row["request_id"]) for row in worst],
+        "goodput": goodput(case, slo, run) if slo else [],
+    }
+
+
+def _worst(case: Case, run: str, request_id: str) -> dict[str, Any]:
+    """One request with its stages, each with how it is known."""
+    rows = case.query("request_stages", request=request_id, run=run).dicts()
+    return {"request_id": request_id, "stages": rows}

@@ -1,0 +1,100 @@
+"""A report as one HTML file that opens without a network: styles, scripts and data are inside, and nothing else may load.
+
+Every text goes through Jinja's autoescaping and `clean`, so nothing that a log says can act.  A content security policy allows the two scripts
+of this package by their hashes and forbids everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from tracelens import units
+from tracelens.compare import Comparison, signed
+from tracelens.text.terminal import clean
+
+_HERE: Final = Path(__file__).parent
+_SCRIPTS: Final = ("uPlot.iife.min.js", "report.js")
+_STYLES: Final = ("uPlot.min.css", "report.css")
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The document as HTML."""
+    return _render("report.html", {"report": document, "data": _data(document)})
+
+
+def comparison_page(found: Comparison) -> str:
+    """A comparison as HTML."""
+    return _render("comparison.html", {"found": found, "signed": signed, "data": Markup("{}")})
+
+
+def _render(name: str, values: Mapping[str, Any]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters.update(
+        duration=units.duration,
+        percent=units.percent,
+        count=units.count,
+        number=units.number,
+        error=units.error,
+        instant=_instant,
+        file=lambda path: path.rpartition("/")[2],
+    )
+    scripts = [_asset(name) for name in _SCRIPTS]
+    styles = [_asset(name) for name in _STYLES]
+    text = environment.get_template(f"{name}.j2").render(
+        **values,
+        letters=units.STAGE_LETTERS,
+        unknown=units.UNKNOWN,
+        scripts=scripts,
+        styles=styles,
+        policy=_policy(scripts),
+    )
+    return text + "\n"
+
+
+def _shown(value: Any) -> Any:
+    """What stands for a value in the page: no control or bidi characters, and nothing for None."""
+    if isinstance(value, Markup):
+        return value
+    return "" if value is None else clean(value) if isinstance(value, str) else value
+
+
+def _instant(text: str | None) -> str:
+    """``2026-11-29 12:46:54`` of an instant of the document."""
+    return units.UNKNOWN if not text else text[:19].replace("T", " ")
+
+
+def _asset(name: str) -> Markup:
+    return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))
+
+
+def _policy(scripts: list[Markup]) -> str:
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
+
+
+def _data(document: Mapping[str, Any]) -> Markup:
+    """What the plots need, as JSON in which no ``<`` can end the element that holds it."""
+    wanted = [
+        {key: run[key] for key in ("run", "timeline", "length_points", "curve")} for run in document["runs"]
+    ]
+    text = orjson.dumps(wanted).decode()
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(safe)
