@@ -215,8 +215,17 @@ def test_web_servers_that_serve_no_model_are_not_claimed(kind: Format) -> None:
     pages = [
         '1.2.3.4 - - [29/Nov/2025:12:00:00 +0000] "GET /index.html HTTP/1.1" 200 12 "-" "x"',
         '{"status": 200, "request_time": 0.1, "uri": "/index.html", "method": "GET"}',
+        '{"status": 200, "request_time": 0.1}',
     ]
-    assert [kind.sniff(Head((page,) * 3, complete=True)) for page in pages] == [None, None]
+    assert [kind.sniff(Head((page,) * 3, complete=True)) for page in pages] == [None] * 3
+
+
+def test_envoys_start_in_whole_seconds_gives_no_end() -> None:
+    values = json.loads((SAMPLES / "access_json" / "envoy_istio.jsonl").read_text().splitlines()[0])
+    line = json.dumps(values | {"start_time": "2025-10-21T12:34:56Z"})
+    (row,) = parse(access_json.FORMAT, [line]).tables["client_request"].to_dicts()
+    assert row["client_sent_ts"] == datetime(2025, 10, 21, 12, 34, 56)
+    assert (row["client_end_ts"], row["client_headers_ts"], row["client_e2e_s"]) == (None, None, 6.54)
 
 
 @settings(max_examples=30, deadline=None)

@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 
 from tracelens import formats
 from tracelens.formats.base import Chunk, Clock, Format, Head, Parsed
-from tracelens.formats.client import curl_timings, curl_trace, litellm, load_tools, sse_capture
+from tracelens.formats.client import (
+    curl_responses,
+    curl_timings,
+    curl_trace,
+    litellm,
+    load_tools,
+    sse_capture,
+)
 from tracelens.formats.client.sse_events import event_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
-NAMES = ["litellm", "sse_capture", "curl_trace", "curl_timings", "load_tools"]
+NAMES = ["litellm", "sse_capture", "curl_trace", "curl_responses", "curl_timings", "load_tools"]
 FILES = sorted(path for name in NAMES for path in (SAMPLES / name).iterdir() if path.name != "README.md")
 
 
@@ -157,6 +164,19 @@ def test_response_metrics_of_vllm_start_at_scheduling() -> None:
     assert measured["line_no"] == row["line_no"]
     assert (row["input_tokens"], row["cached_input_tokens"], row["output_tokens"]) == (512, 256, 128)
     assert (row["chunk_count"], row["client_ttft_s"]) == (None, None)
+
+
+def test_saved_answers_have_usage_and_what_the_server_measured() -> None:
+    lines = lines_of("curl_responses/vllm_0.28_metrics.json")
+    parsed = parse(curl_responses.FORMAT, lines)
+    answer, refused = parsed.tables["client_request"].to_dicts()
+    (measured,) = parsed.tables["server_request"].to_dicts()
+    assert (measured["queue_s"], measured["prefill_s"], measured["decode_s"]) == (0.5, 0.25, 5.5)
+    assert (measured["line_no"], measured["request_id"]) == (1, "chatcmpl-trace-000017")
+    assert (answer["input_tokens"], answer["cached_input_tokens"], answer["output_tokens"]) == (512, 256, 128)
+    assert (answer["status"], answer["streamed"], answer["client_ttft_s"]) == ("ok", False, None)
+    assert (refused["status"], refused["line_no"]) == ("error", lines.index("{", 1) + 1)
+    assert "quick brown" not in str(parsed.tables)
 
 
 def test_an_error_in_a_stream_that_began_with_200_is_an_error() -> None:

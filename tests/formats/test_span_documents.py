@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,58 @@ def test_the_same_request_is_the_same_row_in_every_shape(name: str) -> None:
         "gen_ai.request.temperature": 0.7,
     }
     assert parsed.stamps.rows() == [(1, TRUTH["arrival_ts"])]
+
+
+def recorded() -> list[dict[str, Any]]:
+    """The spans of a recorded file, attributes as plain values."""
+    exports = [json.loads(line) for line in sample("otlp_spans/v0.32_v1_engine.jsonl").split("\n")]
+    spans = [span for one in exports for span in one["resourceSpans"][0]["scopeSpans"][0]["spans"]]
+    for span in spans:
+        pairs = ((each["key"], next(iter(each["value"].items()))) for each in span["attributes"])
+        span["plain"] = {key: int(held) if kind == "intValue" else held for key, (kind, held) in pairs}
+    return spans
+
+
+def as_jaeger(spans: list[dict[str, Any]]) -> str:
+    written = [
+        {
+            "traceID": span["traceId"].lstrip("0"),
+            "operationName": span["name"],
+            "startTime": int(span["startTimeUnixNano"]) // 1000,
+            "duration": (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) // 1000,
+            "tags": [{"key": key, "value": value} for key, value in span["plain"].items()],
+            "processID": "p1",
+        }
+        for span in spans
+    ]
+    trace = {"traceID": "1", "spans": written, "processes": {"p1": {"serviceName": "vllm-server"}}}
+    return json.dumps({"data": [trace]})
+
+
+def as_console(spans: list[dict[str, Any]]) -> str:
+    def iso(nanoseconds: str) -> str:
+        return (datetime(1970, 1, 1) + timedelta(microseconds=int(nanoseconds) // 1000)).isoformat() + "Z"
+
+    written = [
+        {
+            "name": span["name"],
+            "context": {"trace_id": "0x" + span["traceId"]},
+            "start_time": iso(span["startTimeUnixNano"]),
+            "end_time": iso(span["endTimeUnixNano"]),
+            "attributes": span["plain"],
+            "resource": {"attributes": {"service.name": "vllm-server"}},
+        }
+        for span in spans
+    ]
+    return "\n".join(json.dumps(each, indent=4) for each in written)
+
+
+@pytest.mark.parametrize("write", [as_jaeger, as_console])
+def test_recorded_spans_are_the_same_rows_in_other_shapes(write: Any) -> None:
+    whole = parse(sample("otlp_spans/v0.32_v1_engine.jsonl"), otlp_spans.FORMAT).tables["server_request"]
+    other = parse(write(recorded())).tables["server_request"]
+    assert whole.height == 15
+    assert other.drop("line_no").equals(whole.drop("line_no"))
 
 
 def test_prefill_of_sglang_does_not_hold_the_queue() -> None:
@@ -187,6 +239,12 @@ def test_a_server_log_with_a_span_in_it_stays_a_server_log() -> None:
     span = sample("span_documents/console_exporter.json")
     log = "INFO 11-29 12:00:00 [loggers.py:1] Avg prompt throughput: 1.0 tokens/s\n" * 5
     assert FORMAT.sniff(Head(tuple((log + span).split("\n")), complete=True)) is None
+
+
+def test_spans_in_the_output_of_another_program_are_claimed() -> None:
+    span = sample("span_documents/console_exporter.json")
+    text = "app: started\napp: calling the model\n" + span
+    assert FORMAT.sniff(Head(tuple(text.split("\n")), complete=True)) is not None
 
 
 def test_an_export_longer_than_the_part_seen_is_claimed() -> None:

@@ -92,7 +92,7 @@ def test_a_second_ingest_settles_anew_who_tells_a_request(case: Path, tmp_path: 
 def test_every_sample_of_this_kind_goes_in_whole(case: Path, rows_of: Rows) -> None:
     names = (
         "span_documents", "dynamo_trace", "sglang_requests", "access_json", "access_text", "litellm", "sse_capture",
-        "curl_trace", "curl_timings", "load_tools",
+        "curl_trace", "curl_responses", "curl_timings", "load_tools",
     )  # fmt: skip
     files = [str(max((SAMPLES / name).glob("[a-z0-9]*.*"))) for name in names]
     report = ingest(files, case)

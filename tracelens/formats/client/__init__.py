@@ -12,6 +12,7 @@ from tracelens.formats.client import (
     aiperf_summary,
     bench_stdout,
     client_stream,
+    curl_responses,
     curl_timings,
     curl_trace,
     evalscope,
@@ -45,6 +46,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     litellm.FORMAT,
     sse_capture.FORMAT,
     curl_trace.FORMAT,
+    curl_responses.FORMAT,
     curl_timings.FORMAT,
     load_tools.FORMAT,
 )

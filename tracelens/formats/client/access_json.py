@@ -95,8 +95,9 @@ def _family(plain: Mapping[str, Any]) -> str | None:
 
 
 def _reaches_engine(plain: Mapping[str, Any]) -> bool:
+    """Whether the path is the engine's; a log without paths is a gateway's if it names an upstream."""
     path = _path(plain)
-    return path is None or is_inference(path)
+    return any("upstream" in name for name in plain) if path is None else is_inference(path)
 
 
 def parse(chunk: Chunk) -> Parsed:
@@ -162,10 +163,11 @@ def _envoy(plain: Mapping[str, Any]) -> dict[str, Any]:
     headers = seconds(_get(plain, "headers"), _PER_MS)
     if headers is None:
         headers = seconds(_get(plain, "response"), _PER_MS)
-    start = instant_of(_get(plain, "start"))
+    start = _get(plain, "start")
+    start = _get(plain, "coarse") if start is None else start
     return {
-        "start_us": start if start is not None else instant_of(_get(plain, "coarse")),
-        "is_coarse": False,
+        "start_us": instant_of(start),
+        "is_coarse": isinstance(start, str) and _MILLISECONDS.search(start) is None,
         "e2e_s": seconds(_get(plain, "duration"), _PER_MS),
         "headers_s": headers if headers is not None else seconds(_get(plain, "service"), _PER_MS),
         "first_byte_s": seconds(_get(plain, "first_byte"), _PER_MS),

@@ -19,8 +19,14 @@ from tracelens.formats.traces.spans import frame, requests_of
 
 _HEAD_CHARS: Final = 60_000
 _INDENTED: Final = re.compile(r"\s|[\[\]{}]|$")
-_MIN_SHARE: Final = 0.95
-"""Share of the lines that must belong to documents: a server log with some spans in it stays a server log."""
+_MIN_SHARE: Final = 0.3
+"""Share of the lines that must belong to documents."""
+_SERVER_LINE: Final = re.compile(
+    r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):? +\d\d-\d\d \d\d:|throughput|(?:Prefill|Decode) batch|server_args|text_generation"
+    r"|\b(?:vllm|sglang)\b|\" HTTP/1\.[01]\" \d{3}",
+    re.IGNORECASE,
+)
+"""A line of an inference server's log: a log with some spans in it stays that server's log."""
 
 _SHAPES: Final[Mapping[str, tuple[re.Pattern[str], ...]]] = {
     "Jaeger": (re.compile(r'"traceID"\s*:\s*"'), re.compile(r'"operationName"\s*:\s*"')),
@@ -42,7 +48,8 @@ _SHAPES: Final[Mapping[str, tuple[re.Pattern[str], ...]]] = {
 def sniff(head: Head) -> Claim | None:
     """Claim a file of documents in one of the shapes, unless it has one OTLP export a line."""
     lines = [line for line in (*head.lines, *head.sampled) if line.strip()]
-    if sum(1 for line in lines if _INDENTED.match(line)) < max(1, _MIN_SHARE * len(lines)):
+    others = [line for line in lines if not _INDENTED.match(line)]
+    if len(lines) - len(others) < max(1, _MIN_SHARE * len(lines)) or any(map(_SERVER_LINE.search, others)):
         return None
     begin = "\n".join(head.lines).lstrip("\ufeff")[:_HEAD_CHARS]
     shape = next((name for name, signs in _SHAPES.items() if all(sign.search(begin) for sign in signs)), None)
