@@ -178,6 +178,15 @@ def test_tries_before_the_last_one_are_added() -> None:
     assert (row["client_headers_s"], row["attempt"]) == (1.502, 2)
 
 
+def test_what_nginx_writes_without_escaping_for_json_is_mended() -> None:
+    line = (
+        '{"msec":1795956659.661,"request_id":"f1","method":"POST","uri":"/v1/completions","status":504,"request_time":60.001,'
+        '"upstream_status":"504","upstream_header_time":-,"upstream_response_time":,"user_agent":"a \\x22b\\x22"}'
+    )
+    (row,) = parse(access_json.FORMAT, [line]).tables["client_request"].to_dicts()
+    assert (row["client_e2e_s"], row["client_headers_s"], row["status"]) == (60.001, None, "error")
+
+
 def test_queries_and_user_agents_are_not_kept() -> None:
     line = '10.0.0.1 - bob [29/Nov/2026:12:50:59 +0000] "POST /v1/completions?api_key=secret HTTP/1.1" 200 1 "-" "secret-agent" rt=0.5'
     (row,) = parse(access_text.FORMAT, [line]).tables["client_request"].to_dicts()

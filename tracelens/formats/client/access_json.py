@@ -6,6 +6,7 @@ units: nginx writes seconds and its ``$msec`` and ``$time_iso8601`` are the end 
 
 nginx    ``$upstream_header_time``: connecting to the upstream to its headers; several tries give lists (``"-, 0.002"``): the
          tries before are added to the last one.  Measured with 1.22.1.
+         Without ``escape=json`` nginx writes ``\\x22`` for a quote and a bare dash for no value, which JSON has not: both are mended.
 Envoy    ``%RESPONSE_DURATION%``: start to the upstream's first byte, which is of the headers.  Without it
          ``X-Envoy-Upstream-Service-Time`` (request sent on to headers) is taken.  Documented, Envoy 1.37.
 """
@@ -65,12 +66,15 @@ _ENVOY: Final = frozenset(
 )
 _STATUS: Final = frozenset(NAMES["status"])
 _PER_MS: Final = 1e-3
+_ESCAPED: Final = (r"\\x([0-9A-Fa-f]{2})", r"\u00$1")
+_NO_VALUE: Final = (r"\":\s*-?\s*([,}])", r'":null$1')
 _MILLISECONDS: Final = re.compile(r"\.\d")
 
 
 def sniff(head: Head) -> Claim | None:
     """Claim JSON lines of which at least half are access lines, one of them for a path that reaches the engine."""
-    found = objects_in(head.lines)
+    mended = _mended(pl.DataFrame({"text": head.lines}, schema={"text": pl.String}))
+    found = objects_in(tuple(mended["text"].to_list()))
     if found is None:
         return None
     plain = [plain_keys(each) for each in found]
@@ -78,6 +82,11 @@ def sniff(head: Head) -> Claim | None:
     if families.total() * 2 < len(found) or not any(map(_reaches_engine, plain)):
         return None
     return Claim(f"{families.most_common(1)[0][0]}, JSON", Clock.UTC)
+
+
+def _mended(lines: pl.DataFrame) -> pl.DataFrame:
+    text = pl.col("text")
+    return lines.with_columns(text=text.str.replace_all(*_ESCAPED).str.replace_all(*_NO_VALUE))
 
 
 def plain_keys(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def _reaches_engine(plain: Mapping[str, Any]) -> bool:
 
 def parse(chunk: Chunk) -> Parsed:
     """One row of `client_request` per request to the engine; other access lines are understood and left out."""
-    objects = read_objects(chunk.lines)
+    objects = read_objects(_mended(chunk.lines))
     rows: list[dict[str, Any]] = []
     refused: dict[int, str] = {}
     for line_no, values in objects:

@@ -17,7 +17,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of
-from tracelens.formats.client.access_forms import FORMS, Form
+from tracelens.formats.client.access_forms import FORMS
 from tracelens.formats.client.gateway_rows import is_inference, requests_of, stamps_of
 from tracelens.formats.client.gateway_values import path_of
 
@@ -73,8 +73,3 @@ FORMAT: Final = Format(
     parse=parse,
     versions="nginx 1.22, ingress-nginx 1, Envoy 1.37, Istio 1.17 and later, HAProxy 2",
 )
-
-
-def form_named(name: str) -> Form:
-    """Return the form of that name; raises StopIteration for none."""
-    return next(form for form in FORMS if form.name == name)
