@@ -10,13 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import polars as pl
-
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
 from tracelens.formats.client.client_outcomes import Ending, error_text
 from tracelens.formats.client.client_rows import measured_of
-from tracelens.formats.client.client_stream import MEASURED_SCHEMA
-from tracelens.formats.client.gateway_rows import gateway_frame
+from tracelens.formats.client.client_tables import MEASURED_SCHEMA, frame, requests_frame
 from tracelens.formats.json_documents import read_documents
 from tracelens.formats.json_lines import count, refusals, text_of
 
@@ -51,13 +48,12 @@ def parse(chunk: Chunk) -> Parsed:
             refused |= dict.fromkeys(line_nos[document.first : document.last + 1], NO_ANSWER)
             continue
         rows.append({"line_no": line_no, **_row(value)})
-        found = measured_of(value.get("metrics"), text_of(value.get("id")))
+        found = measured_of(value.get("metrics"), {"response_id": text_of(value.get("id"))})
         measured += [] if found is None else [{"line_no": line_no, **found}]
     issues = refusals(chunk.lines, refused).sort("line_no")
-    columns = {name: [row.get(name) for row in measured] for name in MEASURED_SCHEMA}
     tables = {
-        "client_request": gateway_frame(rows).drop("seen_by", "gateway_id"),
-        "server_request": pl.DataFrame(columns, schema=dict(MEASURED_SCHEMA)),
+        "client_request": requests_frame(rows),
+        "server_request": frame(measured, MEASURED_SCHEMA),
     }
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
 
@@ -97,4 +93,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="vLLM 0.6 to 0.33",
+    complete="Forms of vLLM's source. No times of the client.",
+    record="curl ... | jq . > answer.json, with vllm serve --enable-per-request-metrics",
+    sample="vllm_0.28_metrics.json",
 )

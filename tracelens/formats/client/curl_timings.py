@@ -14,7 +14,7 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_stamps
 from tracelens.formats.client.client_outcomes import Ending, error_text, http_status_of
-from tracelens.formats.client.gateway_rows import gateway_frame
+from tracelens.formats.client.client_tables import requests_frame
 from tracelens.formats.client.gateway_values import path_of
 from tracelens.formats.json_lines import count, dump, objects_in, read_objects, refusals, seconds
 
@@ -45,7 +45,7 @@ def parse(chunk: Chunk) -> Parsed:
         else:
             refused[line_no] = NO_TIMINGS
     issues = pl.concat([objects.issues, refusals(chunk.lines, refused)]).sort("line_no")
-    tables = {"client_request": gateway_frame(rows).drop("seen_by", "gateway_id")}
+    tables = {"client_request": requests_frame(rows)}
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
 
 
@@ -76,4 +76,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="curl 7.88 and later",
+    complete="Real lines. The earliest time is the headers, so there is no TTFT; no time of day.",
+    record="curl -s -o /dev/null -w '%{json}\\n' ... >> timings.jsonl",
+    sample="curl_w.jsonl",
 )

@@ -159,4 +159,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="curl 7.88",
+    complete="A real trace of HTTP/1.1. Traces in hexadecimal (--trace) are not read.",
+    record="curl -N --trace-time --trace-ascii trace.txt ...",
+    sample="curl_7.88.1_trace_ascii.txt",
 )

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from tracelens.formats.client.client_stream import REQUEST_SCHEMA
+from tracelens.formats.client.client_tables import REQUEST_SCHEMA, frame
 from tracelens.formats.json_lines import TEXT_CHARS
 
 GATEWAY_SCHEMA: Final[dict[str, Any]] = {**REQUEST_SCHEMA, "seen_by": pl.String, "gateway_id": pl.String}
@@ -58,8 +58,7 @@ _US: Final = 1_000_000
 
 def passed_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows with the keys of `PASSED_SCHEMA` as a frame."""
-    columns = {name: [row.get(name) for row in rows] for name in PASSED_SCHEMA}
-    return pl.DataFrame(columns, schema=PASSED_SCHEMA)
+    return frame(rows, PASSED_SCHEMA)
 
 
 def is_inference(path: str | None) -> bool:
@@ -165,6 +164,5 @@ def stamps_of(passed: pl.DataFrame) -> pl.DataFrame:
 
 def gateway_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows with the keys of `GATEWAY_SCHEMA` as a frame; instants are microseconds in the rows."""
-    columns = {name: [row.get(name) for row in rows] for name in GATEWAY_SCHEMA}
     instants = [name for name in GATEWAY_SCHEMA if name.endswith("_ts")]
-    return pl.DataFrame(columns, schema=GATEWAY_SCHEMA).with_columns(pl.col(instants).cast(pl.Datetime("us")))
+    return frame(rows, GATEWAY_SCHEMA).with_columns(pl.col(instants).cast(pl.Datetime("us")))

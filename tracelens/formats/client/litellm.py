@@ -203,4 +203,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="LiteLLM 1.108",
+    complete="Real payloads of the proxy 1.108, streams, a plain call and failures. Pretty-printed files are not read.",
+    record='a custom logger that writes kwargs["standard_logging_object"] as one line, or an export of LiteLLM_SpendLogs',
+    sample="v1.108.7_standard_logging_payload.jsonl",
 )

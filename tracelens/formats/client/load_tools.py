@@ -15,7 +15,7 @@ from typing import Any, Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of, no_stamps
-from tracelens.formats.client.client_stream import REQUEST_SCHEMA
+from tracelens.formats.client.client_tables import REQUEST_SCHEMA
 
 NO_ROW: Final = "no row of this tool"
 CUT: Final = "row cut off by the file's end"
@@ -126,4 +126,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="hey 0.1.4, ab 2.4",
+    complete="Real files of both. They see no token; ab writes no status.",
+    record="hey -o csv ... > hey.csv, or ab -g ab.tsv ...",
+    sample="hey_v0.1.4.csv",
 )

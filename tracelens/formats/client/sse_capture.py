@@ -153,4 +153,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="curl 7.88, moreutils ts 0.67; OpenAI chat, completions and Responses API, Anthropic messages",
+    complete="Real captures. Without the time of the send there is no TTFT and no chunk times, but time per token, ids, usage and vLLM's metrics.",
+    record="curl -N ... | ts '%.s' > capture.txt",
+    sample="ts_epoch.txt",
 )

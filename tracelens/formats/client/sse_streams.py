@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.formats.base import Clock
 from tracelens.formats.client.client_chunks import Chunks
 from tracelens.formats.client.client_outcomes import Ending
 from tracelens.formats.client.client_rows import measured_of, tpot_s
-from tracelens.formats.client.client_stream import MEASURED_SCHEMA
-from tracelens.formats.client.gateway_rows import gateway_frame
+from tracelens.formats.client.client_tables import (
+    MEASURED_SCHEMA,
+    STREAM_SCHEMA,
+    TEXT_SCHEMA,
+    frame,
+    requests_frame,
+)
 from tracelens.formats.client.sse_events import Event
 from tracelens.formats.json_lines import count
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _US: Final = 1_000_000
-_STREAM_SCHEMA: Final = {
-    "line_no": pl.Int64,
-    "client_id": pl.String,
-    "chunk_offset_s": pl.List(pl.Float32),
-    "chunk_kind": pl.String,
-}
-_TEXT_SCHEMA: Final = {"line_no": pl.Int64, "request_id": pl.String, "kind": pl.String, "content": pl.String}
 _INSTANTS: Final = ("sent", "headers", "first_byte", "first_chunk", "last_chunk", "end")
 
 
@@ -87,19 +86,15 @@ def tables_of(streams: Sequence[Stream], clock: Clock, keep_text: bool) -> dict[
         if (found := measured_of(stream.last("metrics"), {"response_id": stream.response_id})) is not None
     ]
     tables = {
-        "client_request": gateway_frame(requests).drop("seen_by", "gateway_id"),
-        "client_stream": _frame(
-            [_chunks(stream) for stream in kept if stream.sent_us is not None], _STREAM_SCHEMA
+        "client_request": requests_frame(requests),
+        "client_stream": frame(
+            [_chunks(stream) for stream in kept if stream.sent_us is not None], STREAM_SCHEMA
         ),
-        "server_request": _frame(measured, dict(MEASURED_SCHEMA)),
+        "server_request": frame(measured, MEASURED_SCHEMA),
     }
     if keep_text:
-        tables["request_text"] = _frame([_text(stream) for stream in kept if _said(stream)], _TEXT_SCHEMA)
+        tables["request_text"] = frame([_text(stream) for stream in kept if _said(stream)], TEXT_SCHEMA)
     return tables
-
-
-def _frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in schema}, schema=dict(schema))
 
 
 def _kinds(stream: Stream) -> str:

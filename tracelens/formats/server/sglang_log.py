@@ -257,7 +257,7 @@ FORMAT: Final = Format(
     parse=parse,
     carried={"access_line": "logged_after_ts", "log_event": "event_ts"},
     versions="sglang 0.3 to 0.5",
-    complete="Batch lines, settings, access lines. Per-request lines are kept as not understood.",
+    complete="Batch lines, settings, access lines; times of requests from --enable-request-time-stats-logging and --log-requests. Those lines give no arrival.",
     record="python -m sglang.launch_server ... 2>&1 | tee server.log",
     sample="decode_batches_0.4.log",
 )

@@ -103,4 +103,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="dynamo.request.trace.v1 (Dynamo 1.x)",
+    complete="Made from Dynamo's source. Queue and prefill of the engine are not in it; tool and payload events are read over.",
+    record="DYN_REQUEST_TRACE=1 with the JSONL sink of Dynamo's front end",
+    sample="request_trace_v1.jsonl",
 )

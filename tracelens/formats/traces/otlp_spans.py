@@ -62,7 +62,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="vLLM 0.5.1 to 0.33, SGLang 0.5; OpenTelemetry Collector file exporter",
-    complete="Real spans of 0.32, forms of 0.5.1 to 0.33. Start-up spans are understood and say nothing of requests.",
+    complete="Real spans of 0.32, forms of 0.5.1 to 0.33. Spans of start-up, gateways and clients are understood and say nothing of requests.",
     record="vllm serve --otlp-traces-endpoint grpc://HOST:4317, and a collector with the file exporter",
     sample="v0.28_by_hand.jsonl",
 )

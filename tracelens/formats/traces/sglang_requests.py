@@ -108,4 +108,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="sglang 0.5",
+    complete="Made from SGLang's source and public threads. Prompts and answers in it are never read.",
+    record="python -m sglang.launch_server ... --enable-metrics --log-requests --log-requests-format json, or --export-metrics-to-file",
+    sample="log_requests_json.jsonl",
 )
