@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import tracelens
 from tracelens.ingestion import State, ingest
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
@@ -79,6 +80,13 @@ def test_client_gateway_and_server_of_one_request_are_one(case: Path, tmp_path: 
     ]
     told = rows_of(case, "SELECT count(*) AS n FROM client_request WHERE is_secondary")
     assert told == [{"n": 2}]
+    with tracelens.open(str(case)) as opened:
+        lines = opened.query("request_evidence", request=f"chatcmpl-{names[0]}").dicts()
+    assert [(Path(line["path"]).name, line["what"]) for line in lines] == [
+        ("client", "client"),
+        ("spans", "span"),
+        ("nginx", "http gateway"),
+    ]
 
 
 def test_a_second_ingest_settles_anew_who_tells_a_request(case: Path, tmp_path: Path, rows_of: Rows) -> None:

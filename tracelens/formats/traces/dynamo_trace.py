@@ -104,6 +104,6 @@ FORMAT: Final = Format(
     parse=parse,
     versions="dynamo.request.trace.v1 (Dynamo 1.x)",
     complete="Made from Dynamo's source. Queue and prefill of the engine are not in it; tool and payload events are read over.",
-    record="DYN_REQUEST_TRACE=1 with the JSONL sink of Dynamo's front end",
+    record="DYN_REQUEST_TRACE=1 DYN_REQUEST_TRACE_SINKS=jsonl DYN_REQUEST_TRACE_OUTPUT_PATH=trace.jsonl for the front end",
     sample="request_trace_v1.jsonl",
 )
