@@ -39,9 +39,12 @@ CREATE TABLE client_request (
     input_char_count BIGINT,
     chunk_count BIGINT,
     model VARCHAR,
+    seen_by VARCHAR,
+    gateway_id VARCHAR,
+    is_secondary BOOLEAN,
     other VARCHAR
 );
-COMMENT ON TABLE client_request IS 'One row per request as a client saw it.';
+COMMENT ON TABLE client_request IS 'One row per request as a client saw it, or a gateway between client and server.';
 COMMENT ON COLUMN client_request.run_id IS 'Run of the source.';
 COMMENT ON COLUMN client_request.source_id IS 'Source that stated it.';
 COMMENT ON COLUMN client_request.line_no IS 'Line of it, from 1; in a document that holds several requests the request''s place in it, from 1.';
@@ -82,6 +85,9 @@ COMMENT ON COLUMN client_request.max_tokens IS 'max_tokens asked for.';
 COMMENT ON COLUMN client_request.input_char_count IS 'Characters of the prompt.';
 COMMENT ON COLUMN client_request.chunk_count IS 'Chunks with content that arrived.';
 COMMENT ON COLUMN client_request.model IS 'Model asked for.';
+COMMENT ON COLUMN client_request.seen_by IS 'Who saw it: NULL for the client itself, llm_gateway (a proxy that reads the stream, such as LiteLLM) or http_gateway (an access log: nginx, Envoy, HAProxy). For gateways sent is the arrival at the gateway.';
+COMMENT ON COLUMN client_request.gateway_id IS 'The gateway''s own id of the request; many gateways send it on as X-Request-Id.';
+COMMENT ON COLUMN client_request.is_secondary IS 'Whether another source tells of the same request better, so that this row is no request of its own in the view request. Set by every ingest.';
 COMMENT ON COLUMN client_request.other IS 'Further keys of the line, as a JSON object (no prompts, no outputs).';
 
 CREATE TABLE client_stream (

@@ -33,6 +33,8 @@ named_client AS (
     FROM client_request
     LEFT JOIN client_link
         ON client_request.source_id = client_link.source_id AND client_request.line_no = client_link.line_no
+    -- A gateway's row of a request that another source tells better.
+    WHERE client_request.is_secondary IS NULL
     -- A tool can write one request into two files (AIPerf: its records and its raw ones): the file that knows more counts.
     QUALIFY
         client_request.client_id IS NULL OR length(client_request.client_id) < 16 OR client_request.client_sent_ts IS NULL

@@ -17,8 +17,12 @@ WHERE run_id = $run AND response_id IS NOT NULL
 UNION
 -- What the server makes of an id that the client sends (X-Request-Id): all that an aborted request leaves of it.
 SELECT unnest(['chatcmpl-' || client_id, 'cmpl-' || client_id || '-0', client_id])
-FROM client_request
-WHERE run_id = $run AND client_id IS NOT NULL;
+FROM (
+    SELECT unnest([client_id, gateway_id]) AS client_id
+    FROM client_request
+    WHERE run_id = $run
+)
+WHERE client_id IS NOT NULL;
 
 CREATE OR REPLACE TEMP TABLE shortened AS
 WITH internal AS (
@@ -138,9 +142,12 @@ named AS (
             'chatcmpl-' || client.client_id,
             'cmpl-' || client.client_id || '-0',
             'cmpl-' || client.client_id,
-            client.client_id
+            client.client_id,
+            'chatcmpl-' || client.gateway_id,
+            'cmpl-' || client.gateway_id || '-0',
+            client.gateway_id
         ]) AS request_id,
-        unnest([2, 3, 4, 5, 6, 7]) AS attempt
+        unnest([2, 3, 4, 5, 6, 7, 9, 10, 11]) AS attempt
     FROM client_request AS client
     WHERE client.run_id = $run
 ),
@@ -156,14 +163,19 @@ found AS (
     INNER JOIN by_trace ON client.trace_id = by_trace.trace_id
     WHERE client.run_id = $run
     -- One trace can hold several requests (an agent's turns, retries): then it names none of them.
-    QUALIFY count(*) OVER (PARTITION BY client.trace_id) = 1
+    -- A client and the gateways on the way all know the same trace.
+    QUALIFY count(*) OVER (PARTITION BY client.trace_id, CASE WHEN client.seen_by IS NOT NULL THEN client.source_id END) = 1
     UNION ALL
     SELECT
         named.source_id,
         named.line_no,
         named.request_id,
         named.attempt,
-        CASE WHEN named.attempt <= 3 THEN 'response id' ELSE 'id sent by the client' END AS basis
+        CASE
+            WHEN named.attempt <= 3 THEN 'response id'
+            WHEN named.attempt <= 7 THEN 'id sent by the client'
+            ELSE 'id given by the gateway'
+        END AS basis
     FROM named
     INNER JOIN server_side ON named.request_id = server_side.request_id
     UNION ALL
@@ -180,12 +192,16 @@ found AS (
 ),
 
 surest AS (
-    SELECT *
+    SELECT
+        found.*,
+        CASE WHEN client.seen_by IS NOT NULL THEN client.source_id END AS gateway_source_id
     FROM found
-    QUALIFY row_number() OVER (PARTITION BY source_id, line_no ORDER BY attempt, request_id) = 1
+    INNER JOIN client_request AS client ON found.source_id = client.source_id AND found.line_no = client.line_no
+    QUALIFY row_number() OVER (PARTITION BY found.source_id, found.line_no ORDER BY found.attempt, found.request_id) = 1
 )
 
--- An id that a client sent twice belongs to the first row that has it; the other rows stay by themselves.
+-- An id that a client sent twice belongs to the first row that has it; the other rows stay by themselves.  A gateway's row
+-- of the same request takes nothing from the client's: each is linked.
 SELECT
     $run AS run_id,
     source_id,
@@ -193,7 +209,50 @@ SELECT
     request_id,
     basis
 FROM surest
-QUALIFY row_number() OVER (PARTITION BY request_id ORDER BY attempt, source_id, line_no) = 1;
+QUALIFY row_number() OVER (PARTITION BY request_id, gateway_source_id ORDER BY attempt, source_id, line_no) = 1;
+
+-- Gateways and clients of requests that no server source has: by the ids that both know.
+INSERT INTO client_link
+WITH unlinked AS (
+    SELECT *
+    FROM client_request
+    WHERE run_id = $run
+        AND NOT EXISTS (
+            SELECT 1 FROM client_link AS link
+            WHERE link.source_id = client_request.source_id AND link.line_no = client_request.line_no
+        )
+),
+
+client_name AS (
+    SELECT
+        source_id,
+        unnest([response_id, client_id]) AS name,
+        coalesce(response_id, client_id) AS request_id
+    FROM unlinked
+    WHERE seen_by IS NULL
+),
+
+gateway_name AS (
+    SELECT
+        source_id,
+        line_no,
+        unnest([
+            response_id, client_id, gateway_id,
+            'chatcmpl-' || client_id, 'cmpl-' || client_id, 'chatcmpl-' || gateway_id, 'cmpl-' || gateway_id
+        ]) AS name
+    FROM unlinked
+    WHERE seen_by IS NOT NULL
+)
+
+SELECT
+    $run AS run_id,
+    gateway_name.source_id,
+    gateway_name.line_no,
+    min(client_name.request_id) AS request_id,
+    'id that client and gateway share' AS basis
+FROM gateway_name
+INNER JOIN client_name ON gateway_name.name = client_name.name
+GROUP BY gateway_name.source_id, gateway_name.line_no;
 
 UPDATE client_request
 SET request_id = link.request_id
@@ -202,6 +261,61 @@ WHERE client_request.run_id = $run
     AND client_request.source_id = link.source_id
     AND client_request.line_no = link.line_no
     AND client_request.request_id IS DISTINCT FROM link.request_id;
+
+-- A request is told once: by its client, else by the gateway that saw its first token, else by the first access log.  Where other
+-- sources have requests and none of a gateway's lines was found among them, its lines and theirs cannot be told apart: they
+-- are no requests of their own, but for those that were refused, which no server has.  Where some were found, the others
+-- never reached the server, and stand by themselves.
+UPDATE client_request
+SET is_secondary = NULL
+WHERE run_id = $run AND is_secondary;
+
+UPDATE client_request
+SET is_secondary = TRUE
+FROM (
+    WITH ranked AS (
+        SELECT
+            client.source_id,
+            client.line_no,
+            client.seen_by,
+            client.status,
+            coalesce(link.request_id, client.response_id, client.client_id) AS name,
+            bool_or(link.request_id IS NOT NULL) OVER (PARTITION BY client.source_id) AS is_joined,
+            CASE
+                WHEN client.seen_by IS NULL THEN 0
+                WHEN client.seen_by = 'llm_gateway' THEN client.source_id
+                ELSE 1000000000 + client.source_id
+            END AS preference
+        FROM client_request AS client
+        LEFT JOIN client_link AS link ON client.source_id = link.source_id AND client.line_no = link.line_no
+        WHERE client.run_id = $run
+            AND (SELECT count(*) > 0 FROM client_request WHERE run_id = $run AND seen_by IS NOT NULL)
+    ),
+
+    rival AS (
+        SELECT
+            (SELECT count(*) > 0 FROM server_side) AS has_server,
+            (SELECT count(*) > 0 FROM ranked WHERE seen_by IS NULL) AS has_client
+    ),
+
+    judged AS (
+        SELECT
+            ranked.*,
+            min(preference) OVER (PARTITION BY name) AS best,
+            rival.has_client OR (rival.has_server AND ranked.status <> 'rejected') AS has_others
+        FROM ranked
+        CROSS JOIN rival
+    )
+
+    SELECT
+        source_id,
+        line_no
+    FROM judged
+    WHERE seen_by IS NOT NULL AND ((name IS NOT NULL AND preference > best) OR (has_others AND NOT is_joined))
+) AS told
+WHERE client_request.run_id = $run
+    AND client_request.source_id = told.source_id
+    AND client_request.line_no = told.line_no;
 
 -- 3. Clocks with an unknown zero (monotonic stamps, seconds since the first send) are placed by nesting: the server's
 --    arrival lies after the send, the server's first token before the client's.

@@ -42,7 +42,7 @@ WITH line AS (
         client.line_no,
         client.client_sent_ts AS line_ts,
         NULL AS error_s,
-        'client' AS what,
+        coalesce(replace(client.seen_by, '_', ' '), 'client') AS what,
         concat_ws(
             ', ',
             client.client_id,
@@ -56,6 +56,27 @@ WITH line AS (
     INNER JOIN request AS r
         ON client.run_id = r.run_id AND client.source_id = r.client_source_id AND client.line_no = r.client_line_no
     WHERE r.request_id = $request
+    UNION ALL
+    -- Gateways on the way, where another source tells the request.
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        client_sent_ts AS line_ts,
+        NULL AS error_s,
+        replace(seen_by, '_', ' ') AS what,
+        concat_ws(
+            ', ',
+            gateway_id,
+            format('headers after {:.3f} s', client_headers_s),
+            format('TTFT {:.3f} s', client_ttft_s),
+            format('end to end {:.3f} s', client_e2e_s),
+            status::VARCHAR,
+            'HTTP ' || http_status,
+            error
+        ) AS says
+    FROM client_request
+    WHERE request_id = $request AND is_secondary
 )
 
 SELECT

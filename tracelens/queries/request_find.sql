@@ -41,7 +41,7 @@ WITH named AS (
     SELECT
         run_id,
         request_id,
-        unnest([response_id, trace_id]) AS name,
+        unnest([response_id, trace_id, gateway_id]) AS name,
         1 AS kind
     FROM client_request
     WHERE request_id IS NOT NULL

@@ -6,17 +6,25 @@ from typing import Final
 
 from tracelens.formats.base import Format
 from tracelens.formats.client import (
+    access_json,
+    access_text,
     aiperf,
     aiperf_summary,
     bench_stdout,
     client_stream,
+    curl_responses,
+    curl_timings,
+    curl_trace,
     evalscope,
     evalscope_summary,
     genai_perf,
     guidellm,
     inference_perf,
+    litellm,
     llmperf,
+    load_tools,
     sglang_bench,
+    sse_capture,
     vllm_bench,
 )
 
@@ -33,4 +41,12 @@ FORMATS: Final[tuple[Format, ...]] = (
     llmperf.FORMAT,
     evalscope.FORMAT,
     evalscope_summary.FORMAT,
+    access_json.FORMAT,
+    access_text.FORMAT,
+    litellm.FORMAT,
+    sse_capture.FORMAT,
+    curl_trace.FORMAT,
+    curl_responses.FORMAT,
+    curl_timings.FORMAT,
+    load_tools.FORMAT,
 )

@@ -122,6 +122,7 @@ FOREIGN: Final = frozenset((
     "upstream_cluster", "upstream_service_time",
     "arrival_ts", "queue_s", "prefill_s", "decode_s",  # a server's own request log
     "endpoint_url", "queued_time", "prefill_time", "decode_time", "inference_time", "iteration_wall",  # stat logger plugins
+    "request_parameters", "meta_info", "trace_block_size", "time_starttransfer",  # SGLang, Dynamo, curl -w
     "levelname", "asctime", "hash_ids", "gpu_uuid", "telemetry_data", "cpu_jiffies",  # logs, traces to replay, telemetry
 ))
 """Keys that no client log of one request has: files with one of them belong to another format, or to none."""

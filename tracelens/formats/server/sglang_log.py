@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of
-from tracelens.formats.server import framing, server_lines
+from tracelens.formats.server import framing, server_lines, sglang_times
 from tracelens.formats.server.python_text import arguments
 from tracelens.formats.server.vllm_settings import SETTING_SCHEMA
 
@@ -94,7 +94,9 @@ def parse(chunk: Chunk) -> Parsed:
     is_batch = headed & pl.col("message").str.contains(_BATCH)
     access = server_lines.access_lines(split.filter(is_access & ~is_batch).with_columns(text="message"))
     access = access.drop_nulls("status").with_columns(process=None)
-    rest = split.filter(~is_batch & ~pl.col("line_no").is_in(access["line_no"].implode()))
+    requests = sglang_times.requests_of(split.filter(~is_batch))
+    taken = pl.concat([access["line_no"], requests["line_no"]]).implode()
+    rest = split.filter(~is_batch & ~pl.col("line_no").is_in(taken))
     samples = _samples(split.filter(is_batch))
     judged = server_lines.headless(rest.filter(~headed))
     issues = [
@@ -107,6 +109,7 @@ def parse(chunk: Chunk) -> Parsed:
     tables = {
         "engine_sample": samples,
         "access_line": access,
+        "server_request": requests,
         "server_setting": _settings(rest.filter(headed)),
         "log_event": events,
     }
@@ -249,12 +252,12 @@ FORMAT: Final = Format(
     name="sglang_log",
     title="SGLang server log",
     side=Side.SERVER,
-    fills=("engine_sample", "access_line", "server_setting", "log_event"),
+    fills=("engine_sample", "access_line", "server_request", "server_setting", "log_event"),
     sniff=sniff,
     parse=parse,
     carried={"access_line": "logged_after_ts", "log_event": "event_ts"},
     versions="sglang 0.3 to 0.5",
-    complete="Batch lines, settings, access lines. Per-request lines are kept as not understood.",
+    complete="Batch lines, settings, access lines; times of requests from --enable-request-time-stats-logging and --log-requests. Those lines give no arrival.",
     record="python -m sglang.launch_server ... 2>&1 | tee server.log",
     sample="decode_batches_0.4.log",
 )

@@ -76,6 +76,7 @@ sent AS (
             'file ' || source_id
         ) AS tool
     FROM client_request
+    WHERE is_secondary IS NULL
 ),
 
 lag_of AS (

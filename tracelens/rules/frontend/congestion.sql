@@ -77,7 +77,7 @@ sent AS (
             FALSE
         ) AS has_image
     FROM client_request
-    WHERE client_e2e_s > 0
+    WHERE client_e2e_s > 0 AND is_secondary IS NULL
 ),
 
 flight AS (

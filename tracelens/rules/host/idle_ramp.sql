@@ -45,6 +45,7 @@ WITH placed AS (
         client_e2e_s
     FROM client_request
     WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND coalesce(epoch(client_sent_ts), client_sent_s) IS NOT NULL
+        AND is_secondary IS NULL
 ),
 
 serial AS (
