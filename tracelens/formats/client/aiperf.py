@@ -70,4 +70,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="AIPerf 0.2 to 0.13",
+    complete="Real files of 0.13: records and raw records. Errors inside a stream stand only in the raw file.",
+    record="aiperf profile --streaming --export-level raw ... (profile_export.jsonl)",
+    sample="v0.13.0_chat.jsonl",
 )

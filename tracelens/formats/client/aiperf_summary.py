@@ -125,4 +125,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="AIPerf 0.13",
+    complete="Totals as the tool has them, never spread over requests.",
+    record="aiperf profile ... (profile_export_aiperf.json and .csv)",
+    sample="v0.13.0_chat.csv",
 )

@@ -110,4 +110,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="vLLM 0.3 to 0.32, SGLang 0.3 to 0.5",
+    complete="Totals as printed, by every name that a version gave them; the SGLang sample is hand-made.",
+    record="vllm bench serve ... | tee bench.txt",
+    sample="v0.32.0_chat_detailed.txt",
 )

@@ -179,4 +179,7 @@ FORMAT: Final = Format(
     whole=True,
     binary=True,
     versions="EvalScope 1.14",
+    complete="Real databases of 1.14. The pickled column is never loaded.",
+    record="evalscope perf --stream ... (benchmark_data.db)",
+    sample="v1.14.1_chat.db",
 )

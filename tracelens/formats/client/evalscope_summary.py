@@ -101,4 +101,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="EvalScope 1.14",
+    complete="Totals and arguments of 1.14.",
+    record="evalscope perf ... (benchmark_summary.json, benchmark_args.json)",
+    sample="v1.14.1_benchmark_args.json",
 )

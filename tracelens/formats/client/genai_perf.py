@@ -138,4 +138,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="perf_analyzer 2.59, GenAI-Perf 0.0.16",
+    complete="The layout of perf_analyzer, hand-made against its sources.",
+    record="genai-perf profile ... (profile_export.json)",
+    sample="handmade_profile_export.json",
 )

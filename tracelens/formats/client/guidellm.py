@@ -73,4 +73,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="GuideLLM 0.2 to 0.8",
+    complete="Real files of 0.3.1 and 0.8.1; 0.4 to 0.6 by their field names; no YAML.",
+    record="guidellm benchmark run --output-path guidellm.json",
+    sample="v0.8.1_chat.json",
 )

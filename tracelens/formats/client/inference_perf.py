@@ -90,4 +90,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="inference-perf 0.7",
+    complete="Real files of 0.7. Its clock has no zero: only durations until it is matched.",
+    record="inference-perf with report.request_lifecycle.per_request: true",
+    sample="v0.7.0_completion_per_request.json",
 )

@@ -109,4 +109,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="llmperf 2.0 (2024)",
+    complete="From its sources; the samples are hand-made.",
+    record="token_benchmark_ray.py --results-dir results",
+    sample="handmade_individual_responses.json",
 )

@@ -71,4 +71,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="SGLang 0.5.23",
+    complete="Real files of 0.5.23. They hold no time of sending, so requests are in order but not placed.",
+    record="python -m sglang.bench_serving --output-details --output-file bench.jsonl",
+    sample="v0.5.23_chat_details.jsonl",
 )
