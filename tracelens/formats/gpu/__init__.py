@@ -17,6 +17,7 @@ from tracelens.formats.gpu import (
     nvidia_smi_table,
     nvidia_smi_xml,
     nvitop,
+    sampled_table,
     vendor_tables,
 )
 
@@ -35,5 +36,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     vendor_tables.ROCM_SMI,
     vendor_tables.NPU_SMI,
     vendor_tables.XPU_SMI,
+    sampled_table.FORMAT,
     host_env.FORMAT,
 )

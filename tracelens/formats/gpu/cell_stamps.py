@@ -35,9 +35,7 @@ _EPOCH_S: Final = (1_420_070_400, 2_524_608_000)
 
 _NUMBER: Final = re.compile(r"\d{1,20}(?:\.\d{1,12})?", re.ASCII)
 _TEXTS: Final = {
-    "zoned": re.compile(
-        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?(?:Z|[+-]\d\d:?\d\d)", re.ASCII
-    ),
+    "zoned": re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?(?:Z|[+-]\d\d:?\d\d)", re.ASCII),
     "dated": re.compile(r"\d{4}([-/])\d\d\1\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?", re.ASCII),
     "ctime": re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4}", re.ASCII),
     "clock": re.compile(r"\d\d:\d\d:\d\d(?:\.\d{1,9})?", re.ASCII),

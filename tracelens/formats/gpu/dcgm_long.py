@@ -59,7 +59,9 @@ def _heading(line: str) -> Names | None:
     return names if names == _HEADING else None
 
 
-_TOOL: Final = Tool(("GPUId",), _heading, by_commas, {}, "TimeStampUs", "GPUId", variant="DCGM values in long form")
+_TOOL: Final = Tool(
+    ("GPUId",), _heading, by_commas, {}, "TimeStampUs", "GPUId", variant="DCGM values in long form"
+)
 
 
 def sniff(head: Head) -> Claim | None:
@@ -75,8 +77,12 @@ def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame
     layout = layout_of(_TOOL, names, claim.settings.get("stamp_kind"))
     rows = group.with_columns(cells=by_commas(pl.col("rest")))
     when, error = stamp_columns(layout, claim)
-    rows = rows.with_columns(sample_ts=when, error_s=error, name=cell(layout, "Field"), value=cell(layout, "Values"))
-    known = [name for name in FIELDS if name != "power_usage_instant" or not claim.settings.get("has_average")]
+    rows = rows.with_columns(
+        sample_ts=when, error_s=error, name=cell(layout, "Field"), value=cell(layout, "Values")
+    )
+    known = [
+        name for name in FIELDS if name != "power_usage_instant" or not claim.settings.get("has_average")
+    ]
     # One column may have several names (tensor_active, pipe_tensor_active): a row has one of them.
     found: dict[str, pl.Expr] = {}
     for name in known:

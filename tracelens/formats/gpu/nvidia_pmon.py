@@ -45,9 +45,8 @@ def _heading(line: str) -> Names | None:
     if not line.lstrip().startswith("#"):
         return None
     names = tuple(line.replace("#", " ").split())
-    return (
-        names if {"gpu", "pid", "type"} <= set(names) and names[-1:] in ((each,) for each in _COMMANDS) else None
-    )
+    is_own = {"gpu", "pid", "type"} <= set(names) and names[-1] in _COMMANDS
+    return names if is_own else None
 
 
 def _cells(text: pl.Expr) -> pl.Expr:
@@ -120,18 +119,21 @@ def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame
         .then(pl.lit("stamp cannot be read"))
     )
     filled = places(names, _READINGS)
-    left = {name: _cell(names, name) for at, name in enumerate(names) if at not in filled and name not in _NAMED}
+    left = {
+        name: _cell(names, name) for at, name in enumerate(names) if at not in filled and name not in _NAMED
+    }
     kind = _cell(names, "type")
+    measures = [read(pl.col("cells").list.get(at, null_on_oob=True), each) for at, each in filled.items()]
     return rows.select(
         "line_no",
         "sample_ts",
+        *measures,
         bad=bad,
         error_s=pl.when(pl.col("sample_ts").is_not_null()).then(error),
         gpu_index=_cell(names, "gpu").cast(pl.Int32, strict=False),
         pid=number(_cell(names, "pid")).cast(pl.Int64, strict=False),
         kind=pl.when(~is_blank(kind)).then(kind),
         command=pl.when(~is_blank(command)).then(command),
-        *[read(pl.col("cells").list.get(at, null_on_oob=True), each) for at, each in filled.items()],
         other=other(left),
     )
 

@@ -80,9 +80,7 @@ def _pairs(chunk: Chunk) -> pl.DataFrame:
     lines = chunk.lines.select("line_no", text=text)
     key, value = (pl.col("text").str.extract(_PAIR, group) for group in (1, 2))
     depth = pl.col("text").str.len_chars() - pl.col("text").str.strip_chars_start(" ").str.len_chars()
-    lines = lines.with_columns(
-        key=key, value=value, bus=pl.col("text").str.extract(_GPU, 1), depth=depth
-    )
+    lines = lines.with_columns(key=key, value=value, bus=pl.col("text").str.extract(_GPU, 1), depth=depth)
     bare = pl.col("text").str.strip_chars()
     is_section = (pl.col("depth") == _DEPTH) & pl.col("key").is_null() & (bare != "")
     is_top = (pl.col("depth") < _DEPTH) | ((pl.col("depth") == _DEPTH) & pl.col("key").is_not_null())

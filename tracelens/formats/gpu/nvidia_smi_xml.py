@@ -26,7 +26,9 @@ _ROOT: Final = "<nvidia_smi_log>"
 _END: Final = "</nvidia_smi_log>"
 _GPU: Final = re.compile(r"<gpu[ >]")
 _PROCESS: Final = re.compile(r"<process_info>")
-_PROLOGUE: Final = r"^\s*(?:<\?xml [^<>]*\?>\s*)?(?:<!DOCTYPE nvidia_smi_log SYSTEM \"[\w.]+\">)?\s*(?:<nvidia_smi_log>.*)?$"
+_PROLOGUE: Final = (
+    r"^\s*(?:<\?xml [^<>]*\?>\s*)?(?:<!DOCTYPE nvidia_smi_log SYSTEM \"[\w.]+\">)?\s*(?:<nvidia_smi_log>.*)?$"
+)
 
 _PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_uuid": ("uuid",),
@@ -60,7 +62,9 @@ _PROCESS_PATHS: Final = {"pid": "pid", "kind": "type", "command": "process_name"
 def sniff(head: Head) -> Claim | None:
     """Claim a file that begins, maybe after a prologue, with the root of such a document."""
     start = "\n".join(head.lines[:40])
-    if _ROOT not in start or not start.lstrip("\ufeff \r\n").startswith(("<?xml", "<!DOCTYPE nvidia_smi_log", _ROOT)):
+    if _ROOT not in start or not start.lstrip("\ufeff \r\n").startswith(
+        ("<?xml", "<!DOCTYPE nvidia_smi_log", _ROOT)
+    ):
         return None
     version = re.search(r"nvsmi_device_(v\d+)\.dtd", start)
     driver = re.search(r"<driver_version>([\w.]{1,20})<", start)

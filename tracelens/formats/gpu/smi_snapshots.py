@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -78,8 +78,13 @@ class Lines:
         return self.first + bisect_right(self._starts, place) - 1
 
 
-def _index(snapshot: Snapshot, at: int) -> int | None:
-    if snapshot.attached == str(len(snapshot.gpus)):
+def _lists_all(snapshots: Sequence[Snapshot]) -> bool:
+    """Say whether snapshots list all GPUs that are attached; one that a kill cut is no word against it."""
+    return any(each.attached == str(len(each.gpus)) for each in snapshots)
+
+
+def _index(snapshot: Snapshot, at: int, *, is_all: bool) -> int | None:
+    if is_all:
         return at
     minor = snapshot.gpus[at].minor
     return int(minor) if minor.isdecimal() and len(minor) <= 4 else None  # noqa: PLR2004
@@ -95,12 +100,18 @@ def _cells(gpu: Gpu) -> list[str]:
 
 
 def _sample_rows(snapshots: Sequence[Snapshot]) -> pl.DataFrame:
+    is_all = _lists_all(snapshots)
     found = [
-        (gpu.line_no, snapshot.stamp, _index(snapshot, at), _cells(gpu))
+        (gpu.line_no, snapshot.stamp, _index(snapshot, at, is_all=is_all), _cells(gpu))
         for snapshot in snapshots
         for at, gpu in enumerate(snapshot.gpus)
     ]
-    schema = {"line_no": pl.Int64, "text": pl.String, "gpu_index": pl.Int32, "cells": pl.List(pl.String)}
+    schema: dict[str, Any] = {
+        "line_no": pl.Int64,
+        "text": pl.String,
+        "gpu_index": pl.Int32,
+        "cells": pl.List(pl.String),
+    }
     rows = pl.DataFrame(found, schema=schema, orient="row").with_columns(stamped())
     return rows.select(
         "line_no", "sample_ts", "error_s", "gpu_index", *columns(NAMES, FIELDS), layout_code(NAMES).alias("segment")
@@ -114,9 +125,15 @@ def stamped() -> list[pl.Expr]:
 
 
 def _process_rows(snapshots: Sequence[Snapshot]) -> pl.DataFrame:
+    is_all = _lists_all(snapshots)
     found = [
-        (line_no, snapshot.stamp, _index(snapshot, at), gpu.fields.get("gpu_uuid"))
-        + tuple(process.get(name) for name in _PROCESS)
+        (
+            line_no,
+            snapshot.stamp,
+            _index(snapshot, at, is_all=is_all),
+            gpu.fields.get("gpu_uuid"),
+            *map(process.get, _PROCESS),
+        )
         for snapshot in snapshots
         for at, gpu in enumerate(snapshot.gpus)
         for line_no, process in gpu.processes
@@ -143,7 +160,5 @@ def parsed(chunk: Chunk, snapshots: Sequence[Snapshot], reasons: Mapping[int, st
     samples = _sample_rows(snapshots)
     first = samples.select("line_no", stamp="sample_ts")
     lines = lines.join(first, on="line_no", how="left", maintain_order="left")
-    lines = lines.with_columns(
-        event_ts=pl.col("stamp").forward_fill(), error_s=pl.lit(None, pl.Float64)
-    )
+    lines = lines.with_columns(event_ts=pl.col("stamp").forward_fill(), error_s=pl.lit(None, pl.Float64))
     return finish(lines, samples, gpu_process_sample=_process_rows(snapshots))

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Final
 
 from tracelens.formats.base import Chunk, Claim, Format, Head, Parsed, Side
 from tracelens.formats.gpu.gpu_columns import MIB, PERCENT, Reading
@@ -25,6 +23,9 @@ from tracelens.formats.gpu.named_tables import (
     parse_table,
     table_context,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _GB: Final = 1e9
 
@@ -133,7 +134,7 @@ _METRIC: Final = Tool(
     variant="amd-smi metric csv",
 )  # fmt: skip
 _MONITOR: Final = Tool(
-    (" GPU ",), _monitor_heading, _pairs, AMD_MONITOR, "TIMESTAMP", "GPU", variant="amd-smi monitor"
+    ("GPU",), _monitor_heading, _pairs, AMD_MONITOR, "TIMESTAMP", "GPU", variant="amd-smi monitor"
 )
 _ROCM: Final = Tool(
     ("device,",), _comma_heading("device"), by_commas, ROCM, None, "device", r"^\s*(?:WARNING\b|=+)",
