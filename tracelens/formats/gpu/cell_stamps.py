@@ -52,10 +52,11 @@ def kind_of(cell: str) -> str | None:
 
 
 def kind_in(cells: Sequence[str]) -> str | None:
-    """Say what kind of stamp nearly all cells of a column hold; None where they hold none or differ."""
+    """Say what kind of stamp most cells of a column hold; None where they hold none or differ."""
     kinds = [kind_of(cell.strip()) for cell in cells]
-    first = max(set(kinds), key=kinds.count) if kinds else None
-    return first if first and kinds.count(first) * 2 > len(kinds) else None
+    found = [kind for kind in kinds if kind]
+    first = max(sorted(set(found)), key=found.count) if found else None
+    return first if found.count(first or "") * 2 > len(kinds) else None
 
 
 def _epoch(cell: pl.Expr, per_second: int) -> pl.Expr:

@@ -89,7 +89,7 @@ def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame
         reading = FIELDS[name]
         mine = pl.when(pl.col("name") == name).then(read(pl.col("value"), reading))
         found[reading.column] = pl.coalesce(found.get(reading.column, mine), mine)
-    left = pl.when(~pl.col("name").is_in(known))
+    left = pl.when(~pl.col("name").is_in(known) & ~is_blank(pl.col("value")))
     unnamed = other({"field": left.then("name"), "value": left.then("value")})
     bad = pl.coalesce(reason(layout), pl.when(is_blank(pl.col("name"))).then(pl.lit("no field")))
     index, segment = measures(layout)[-2:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import polars as pl
@@ -67,7 +68,7 @@ def _blocks(chunk: Chunk) -> Iterator[_Block]:
     lines = [text or "" for text in chunk.lines["text"].to_list()]
     first = int(chunk.lines["line_no"][0]) if lines else 1
     starts = [at for at, text in enumerate(lines) if text.lstrip("\ufeff").startswith("{")]
-    for at, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for at, end in pairwise([*starts, len(lines)]):
         texts = lines[at:end]
         yield _Block(first + at, texts, _value("\n".join(texts).strip().lstrip("\ufeff")))
 

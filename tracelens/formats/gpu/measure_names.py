@@ -147,7 +147,7 @@ WEAK: Final = frozenset(
 _TIME_UNITS: Final = ("_s", "_ms", "_us", "_ns", "_sec", "_seconds", "_millis", "_micros", "_nanos")
 _WIDE: Final = re.compile(r"^(?:gpu|cuda|device|card|nvidia)_?(\d{1,3})_(.+)$")
 _SIGNS: Final = re.compile(r"[^a-z0-9%]+")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])(?!(?<=i)B)")
 
 _BY_NAME: Final[dict[str, list[Measure]]] = {}
 for _measure in MEASURES:

@@ -137,7 +137,9 @@ def claim_of(tool: Tool, head: Head) -> Claim | None:
     own = len(rows) + sum(is_error(line) or is_noise(line) for line in rests)
     if rests and own / len(rests) <= _MIN_SHARE:
         return None
-    kind = kind_in([row[names.index(tool.stamp)] for row in rows]) if tool.stamp in names else None
+    # The last row may be cut inside its stamp.
+    sure = rows[:-1] or rows
+    kind = kind_in([row[names.index(tool.stamp)] for row in sure]) if tool.stamp in names else None
     clock = CLOCKS[kind] if kind else PREFIX_CLOCKS.get(prefix or "", Clock.NONE)
     timed = f", {prefix} prefix" if prefix else "" if kind else ", no time"
     variant = f"{tool.variant}, {len(names)} columns{timed}"

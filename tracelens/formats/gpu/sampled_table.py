@@ -99,7 +99,8 @@ def sniff(head: Head) -> Claim | None:
     rows, share_of = _rows_in(lines[at:])
     if not rows or share_of <= _MIN_SHARE:
         return None
-    texts = {name: [row[at] or "" for row in rows] for at, name in enumerate(names)}
+    # The last row may be cut inside a number.
+    texts = {name: [row[at] or "" for row in rows[:-1] or rows] for at, name in enumerate(names)}
     plan = plan_of(names, texts)
     is_own = plan.measure_count >= FEWEST_MEASURES and is_ordered(names, plan)
     if not is_own or any(tool.sniff(head) for tool in _TOOLS):

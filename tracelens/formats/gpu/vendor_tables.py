@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Format, Head, Parsed, Side
 from tracelens.formats.gpu.gpu_columns import MIB, PERCENT, Reading
@@ -20,12 +22,14 @@ from tracelens.formats.gpu.named_tables import (
     by_blanks,
     by_commas,
     claim_of,
+    layout_of,
+    measures,
     parse_table,
+    reason,
+    rows_under,
+    stamp_columns,
     table_context,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _GB: Final = 1e9
 
@@ -98,6 +102,7 @@ XPU: Final[Mapping[str, Reading]] = {
 """Columns of ``xpu-smi dump``."""
 
 _NPU_NAME: Final = re.compile(r"\S[^()]{0,30}\([^)]{1,10}\)")
+_CHIP: Final = "ChipId(Idx)"
 _MONITOR_CELL: Final = r"[^\s]+(?: (?:W|°C|C|%|MHz|GB|MB|V|KB/s|MB/s))?"
 
 
@@ -178,9 +183,27 @@ def _sniff_rocm(head: Head) -> Claim | None:
     return claim if has_cards else None
 
 
+def _npu_rows(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
+    """Read rows of NPUs; a further chip of one has no index of its own and is named in ``other``."""
+    if _CHIP not in names:
+        return rows_under(group, _NPU, layout_of(_NPU, names, None), claim)
+    cells = by_blanks(pl.col("rest"))
+    npu, chip = (cells.list.get(names.index(name), null_on_oob=True) for name in ("NpuID(Idx)", _CHIP))
+    is_further = chip != "0"
+    entity = pl.when(is_further).then(pl.format("NPU {} chip {}", npu, chip)).otherwise(pl.lit(""))
+    layout = layout_of(_NPU, (*names, "entity"), None)
+    rows = group.with_columns(cells=cells.list.concat(pl.concat_list(entity.fill_null(""))))
+    when, error = stamp_columns(layout, claim)
+    rows = rows.with_columns(sample_ts=when, error_s=error)
+    found = rows.select(
+        "line_no", "sample_ts", "error_s", *measures(layout), bad=reason(layout), further=is_further
+    )
+    return found.with_columns(gpu_index=pl.when(~pl.col("further")).then("gpu_index")).drop("further")
+
+
 def _format(name: str, title: str, tool: Tool, versions: str) -> Format:
     def parse(chunk: Chunk) -> Parsed:
-        return parse_table(tool, chunk)
+        return parse_table(tool, chunk, _npu_rows if tool is _NPU else None)
 
     def sniff(head: Head) -> Claim | None:
         return claim_of(tool, head)
