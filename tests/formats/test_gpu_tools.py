@@ -466,6 +466,19 @@ def test_a_line_without_a_measure_or_a_stamp_is_an_issue() -> None:
     ]
 
 
+def test_gpus_of_one_row_are_one_tick(tmp_path: Path) -> None:
+    paths = [str(SAMPLES / "sampled_table" / name) for name in ("wide_2gpu.tsv", "gpus_in_list.jsonl")]
+    ingest(paths, tmp_path / "case.duckdb")
+    with Store(tmp_path / "case.duckdb") as store:
+        found = store.run(
+            "SELECT path LIKE '%tsv' AS is_wide, line_no, gpu_index, tick FROM gpu_sample JOIN source USING (source_id) ORDER BY ALL"
+        ).rows
+    assert found == [
+        (False, 1, 0, 0), (False, 1, 1, 0), (False, 2, 0, 1), (False, 2, 1, 1),
+        (True, 2, 0, 0), (True, 2, 1, 0), (True, 3, 0, 1), (True, 3, 1, 1), (True, 4, 0, 2), (True, 4, 1, 2),
+    ]  # fmt: skip
+
+
 def test_cpu_shares_come_from_the_counters_of_the_host(tmp_path: Path) -> None:
     path = SAMPLES / "sampled_table" / "host_recorded.jsonl"
     ingest([str(path)], tmp_path / "case.duckdb")

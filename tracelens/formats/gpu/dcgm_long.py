@@ -112,4 +112,7 @@ FORMAT: Final = Format(
     context=table_context(_TOOL),
     carried={"log_event": "event_ts"},
     versions="field names of DCGM 3 and 4",
+    complete="Twenty fields; the others stay in other. Values of the sample are invented in a form that was seen.",
+    record="written by a tool of its own; dcgmi dmon is the usual way",
+    sample="dcgm_long.csv",
 )

@@ -197,4 +197,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="0.6 to 1.1",
+    complete="JSON and table. Users of processes are not kept; processes of the table are left out.",
+    record="while sleep 1; do gpustat --json; done > gpustat.json",
+    sample="gpustat.json",
 )

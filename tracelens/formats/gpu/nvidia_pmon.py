@@ -157,4 +157,7 @@ FORMAT: Final = Format(
     context=table_context(_TOOL),
     carried={"log_event": "event_ts"},
     versions="R545 to R550",
+    complete="Layouts of R545 to R550 with any groups and -o; older ones by their headings. Values of the samples are invented.",
+    record="nvidia-smi pmon -s um -o DT > gpu_pmon.log",
+    sample="pmon_r550.log",
 )

@@ -152,4 +152,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="418 to 575",
+    complete="The same fields as of the XML. MIG devices, ECC counters and sampled minima and maxima are left out. From the manual and public dumps.",
+    record="nvidia-smi -q -l 5 > gpu_q.txt",
+    sample="q_r535_loop.txt",
 )

@@ -169,4 +169,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="document types v11 to v13",
+    complete="Utilization, power, clocks, memory, temperatures, PCIe, reasons and processes of v11 to v13. MIG devices and ECC counters are left out.",
+    record="nvidia-smi -q -x -l 5 > gpu_q.xml",
+    sample="nvidia_smi_q_v12.xml",
 )

@@ -119,4 +119,7 @@ FORMAT: Final = Format(
     context=table_context(_TOOL),
     carried={"log_event": "event_ts"},
     versions="1.x",
+    complete="Means of GPU measures; other statistics stay in other. Made from the API, no raw file was seen.",
+    record="nvitop.ResourceMetricCollector, its rows saved as csv",
+    sample="nvitop_collector.csv",
 )

@@ -213,4 +213,7 @@ FORMAT: Final = Format(
     context=context,
     carried={"log_event": "event_ts"},
     versions="by names of columns",
+    complete="Columns whose names and values leave one meaning; all others stay in other. Names that are later than the head of the file do too.",
+    record="any script that writes a time and two measures a line, units in the names (ts,gpu,util_pct,power_w)",
+    sample="telemetry.jsonl",
 )

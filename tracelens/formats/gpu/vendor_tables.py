@@ -201,13 +201,46 @@ def _npu_rows(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     return found.with_columns(gpu_index=pl.when(~pl.col("further")).then("gpu_index")).drop("further")
 
 
-def _format(name: str, title: str, tool: Tool, versions: str) -> Format:
-    def parse(chunk: Chunk) -> Parsed:
-        return parse_table(tool, chunk, _npu_rows if tool is _NPU else None)
+_ABOUT: Final[Mapping[str, tuple[str, str, str, str, str]]] = {
+    "amd_smi": (
+        "amd-smi metric csv and amd-smi monitor",
+        "AMD SMI 26.2, ROCm 6 and 7",
+        "Activity, power, clocks, temperatures and memory; throttling stays in other as written. GB of monitor are read as 10^9.",
+        "amd-smi metric -p -c -t -u -m -w 1 --csv > amd.csv",
+        "amd_smi_metric.csv",
+    ),
+    "rocm_smi": (
+        "rocm-smi --csv",
+        "ROCm 5 and 6",
+        "Use, power, temperatures and memory; clocks stay in other. Values of the sample are invented in a documented form.",
+        "while sleep 1; do rocm-smi -u -P -t --showmeminfo vram --csv; done > rocm.csv",
+        "rocm_smi.csv",
+    ),
+    "npu_smi": (
+        "npu-smi info watch",
+        "Ascend manual",
+        "Power, temperature and AI Core; shares of memory stay in other. From the manual.",
+        "npu-smi info watch > npu.txt",
+        "npu_smi_watch.txt",
+    ),
+    "xpu_smi": (
+        "xpu-smi dump",
+        "xpumanager 1.2",
+        "Utilization, power, frequency, temperature and memory; other metrics stay in other. From a public issue.",
+        "xpu-smi dump -d 0 -m 0,1,2,3,18 > xpu.csv",
+        "xpu_smi_dump.csv",
+    ),
+}
+"""Title, versions, completeness, how to record, and sample of each."""
 
-    def sniff(head: Head) -> Claim | None:
-        return claim_of(tool, head)
 
+def _format(
+    name: str,
+    sniff: Callable[[Head], Claim | None],
+    parse: Callable[[Chunk], Parsed],
+    context: Callable[[str, str | None], str | None],
+) -> Format:
+    title, versions, complete, record, shown = _ABOUT[name]
     return Format(
         name=name,
         title=title,
@@ -215,33 +248,36 @@ def _format(name: str, title: str, tool: Tool, versions: str) -> Format:
         fills=("gpu_sample", "log_event"),
         sniff=sniff,
         parse=parse,
-        context=table_context(tool),
+        context=context,
         carried={"log_event": "event_ts"},
         versions=versions,
+        complete=complete,
+        record=record,
+        sample=shown,
     )
 
 
-AMD_SMI: Final = Format(
-    name="amd_smi",
-    title="amd-smi metric csv and amd-smi monitor",
-    side=Side.GPU,
-    fills=("gpu_sample", "log_event"),
-    sniff=_sniff_amd,
-    parse=_parse_amd,
-    context=_amd_context,
-    carried={"log_event": "event_ts"},
-    versions="AMD SMI 26.2, ROCm 6 and 7",
-)
-ROCM_SMI: Final = Format(
-    name="rocm_smi",
-    title="rocm-smi --csv",
-    side=Side.GPU,
-    fills=("gpu_sample", "log_event"),
-    sniff=_sniff_rocm,
-    parse=lambda chunk: parse_table(_ROCM, chunk),
-    context=table_context(_ROCM),
-    carried={"log_event": "event_ts"},
-    versions="ROCm 5 and 6",
-)
-NPU_SMI: Final = _format("npu_smi", "npu-smi info watch", _NPU, "Ascend manual")
-XPU_SMI: Final = _format("xpu_smi", "xpu-smi dump", _XPU, "xpumanager 1.2")
+def _parse_rocm(chunk: Chunk) -> Parsed:
+    return parse_table(_ROCM, chunk)
+
+
+def _sniff_npu(head: Head) -> Claim | None:
+    return claim_of(_NPU, head)
+
+
+def _parse_npu(chunk: Chunk) -> Parsed:
+    return parse_table(_NPU, chunk, _npu_rows)
+
+
+def _sniff_xpu(head: Head) -> Claim | None:
+    return claim_of(_XPU, head)
+
+
+def _parse_xpu(chunk: Chunk) -> Parsed:
+    return parse_table(_XPU, chunk)
+
+
+AMD_SMI: Final = _format("amd_smi", _sniff_amd, _parse_amd, _amd_context)
+ROCM_SMI: Final = _format("rocm_smi", _sniff_rocm, _parse_rocm, table_context(_ROCM))
+NPU_SMI: Final = _format("npu_smi", _sniff_npu, _parse_npu, table_context(_NPU))
+XPU_SMI: Final = _format("xpu_smi", _sniff_xpu, _parse_xpu, table_context(_XPU))
