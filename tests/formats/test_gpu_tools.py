@@ -442,6 +442,17 @@ def test_stamps_of_any_kind_are_the_same_instant(stamp: str, clock: Clock) -> No
     assert row["sample_ts"] == dt.datetime(2026, 1, 1)
 
 
+def test_a_day_in_a_column_of_its_own_is_part_of_the_stamp() -> None:
+    text = "# my log\nDate,Time,GPU,Util,Power,Temp\n2026-05-01,12:00:00,0,97,400,61\n2026-05-01,12:00:01,0,98,400,61\n"
+    own = claim(FORMATS["sampled_table"], text)
+    assert own is not None
+    assert own.clock is Clock.LOCAL
+    result = parsed(FORMATS["sampled_table"], text)
+    assert result.issues.height == 0
+    assert result.tables["gpu_sample"]["sample_ts"].to_list()[1] == dt.datetime(2026, 5, 1, 12, 0, 1)
+    assert result.tables["gpu_sample"]["other"].to_list() == [None, None]
+
+
 def test_a_temperature_alone_is_not_taken_for_a_gpus() -> None:
     text = "time,temp_c,cpu_percent,load1\n1767225600,41,3.5,0.5\n"
     result = parsed(FORMATS["sampled_table"], text)

@@ -60,6 +60,8 @@ class Layout:
     stamp_kind: str | None = None
     index: str | None = None
     hidden: frozenset[str] = field(default_factory=frozenset)
+    date: str | None = None
+    """The column of the day, where the stamp's is a time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ def stamp_columns(layout: Layout, claim: Claim) -> tuple[pl.Expr, pl.Expr]:
     """Make stamp and resolution: the table's own, else the one before the line."""
     if layout.stamp and layout.stamp_kind:
         own = cell(layout, layout.stamp)
+        own = cell(layout, layout.date) + pl.lit(" ") + own if layout.date else own
         when, error = stamp(own, layout.stamp_kind), resolution(own, layout.stamp_kind)
     else:
         when = outside_stamp(claim.settings.get("prefix"))

@@ -113,7 +113,7 @@ def sniff(head: Head) -> Claim | None:
 def _used(plan: Plan) -> tuple[str, ...]:
     """Name the columns that the plan places."""
     wide = [name for each in plan.wide.values() for name in each]
-    placed_by = [name for name in (plan.stamp if plan.stamp_kind else None, plan.index) if name]
+    placed_by = [name for name in (plan.stamp if plan.stamp_kind else None, plan.date, plan.index) if name]
     return tuple(dict.fromkeys([*placed_by, *plan.gpu, *plan.host, *wide]))
 
 
@@ -132,7 +132,7 @@ def _take(found: _Found, line_no: int, value: dict[str, Any], claim: Claim) -> N
     plan: Plan = claim.settings["plan"]
     called: Mapping[str, str] = claim.settings["called"]
     used = _used(plan)
-    measured = [name for name in used if name not in (plan.stamp, plan.index)]
+    measured = [name for name in used if name not in (plan.stamp, plan.date, plan.index)]
     has_any = False
     for nth, row in enumerate(_rows(value)):
         cells = {called.get(name, name): each for name, each in row.flat.items()}
@@ -189,6 +189,8 @@ def _stamps(names: Sequence[str], plan: Plan) -> tuple[pl.Expr, pl.Expr]:
         none = pl.lit(None, pl.Datetime("us")).alias("sample_ts")
         return none, pl.lit(None, pl.Float64).alias("error_s")
     cell = pl.col("cells").list.get(names.index(plan.stamp), null_on_oob=True)
+    if plan.date:
+        cell = pl.col("cells").list.get(names.index(plan.date), null_on_oob=True) + pl.lit(" ") + cell
     when = stamp(cell, plan.stamp_kind)
     error = pl.when(when.is_not_null()).then(resolution(cell, plan.stamp_kind))
     return when.alias("sample_ts"), error.alias("error_s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,6 +21,7 @@ _MOST_GPUS: Final = 64
 _FEWEST_WEAK: Final = 3
 """A power, a temperature and a utilization together are a GPU's; one of them alone is anybody's."""
 
+_DAY: Final = re.compile(r"\d{4}([-/])\d\d\1\d\d", re.ASCII)
 _LABELS: Final = (
     (known.UUIDS, Reading("gpu_uuid")),
     (known.PRODUCTS, Reading("gpu_name")),
@@ -38,6 +40,8 @@ class Plan:
     host: Mapping[str, Reading] = field(default_factory=dict)
     wide: Mapping[int, Mapping[str, Reading]] = field(default_factory=dict)
     """Measures of several GPUs in one row, by GPU."""
+    date: str | None = None
+    """The column of the day, where the stamp is a time of day."""
     unnumbered: bool = False
     """Rows have nothing to tell GPUs by, and several come at once."""
 
@@ -73,6 +77,15 @@ def _stamp(names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> tuple[st
     instants = [pair for pair in kinds if pair[1].startswith("epoch") or pair[1] == "zoned"]
     dated = [pair for pair in kinds if pair[1] in ("dated", "ctime")]
     return next(iter([*instants, *dated, *kinds]), (None, None))
+
+
+def _date(names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> str | None:
+    """Find the column of the day."""
+    for name in names:
+        cells = [cell for cell in texts[name] if cell]
+        if plain(name) in ("date", "day") and cells and all(map(_DAY.fullmatch, cells)):
+            return name
+    return None
 
 
 def _index(names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> str | None:
@@ -167,16 +180,18 @@ class _Draft:
 def plan_of(names: Sequence[str], texts: Mapping[str, Sequence[str]], *, is_list: bool = False) -> Plan:
     """Plan a file by the names of its columns and their cells in the head; `is_list` says that its lines list GPUs."""
     stamp, kind = _stamp(names, texts)
+    date = _date(names, texts) if kind == "clock" else None
     index = _index(names, texts)
     draft = _Draft()
     for name in names:
-        if name not in (stamp, index):
+        if name not in (stamp, date, index):
             draft.take(name, numbers(texts[name]))
     named = is_list or index is not None or any(plain(name) in known.UUIDS for name in names)
     draft.settle(texts, is_gpu=named, is_list=is_list)
     _label(names, draft.gpu, draft.host, has_gpus=bool(draft.gpu or draft.wide))
     unnumbered = _is_unnumbered(stamp, index, draft.gpu, texts)
-    return Plan(stamp, kind, index, draft.gpu, draft.host, draft.wide, unnumbered)
+    kind = "dated" if date else kind
+    return Plan(stamp, kind, index, draft.gpu, draft.host, draft.wide, date, unnumbered)
 
 
 def _label(

@@ -27,7 +27,7 @@ def _taken(names: Names, plan: Plan, *, with_host: bool) -> frozenset[str]:
     """Name the columns that are no matter of ``other``."""
     wide = {name for each in plan.wide.values() for name in each}
     host = {names[at] for at in places(names, plan.host)} if with_host else set()
-    placed_by = {name for name in (plan.stamp if plan.stamp_kind else None, plan.index) if name}
+    placed_by = {name for name in (plan.stamp if plan.stamp_kind else None, plan.index, plan.date) if name}
     return frozenset(wide | host | placed_by)
 
 

@@ -84,7 +84,7 @@ def _with_commas(line: str) -> str:
     return line.replace(_separator(line), ",") if _separator(line) != "," else line
 
 
-_TOOL: Final = Tool(_MARKS, _heading, by_commas, {}, variant="table")
+_TOOL: Final = Tool(_MARKS, _heading, by_commas, {}, passed=r"^\s*#", variant="table")
 
 
 def sniff(head: Head) -> Claim | None:
@@ -158,6 +158,7 @@ def _plan_under(names: Names, claim: Claim) -> Plan:
             for gpu, each in plan.wide.items()
             if (kept := {n: r for n, r in each.items() if n in here})
         },
+        plan.date if plan.date in here else None,
         plan.unnumbered,
     )
 
@@ -165,7 +166,7 @@ def _plan_under(names: Names, claim: Claim) -> Plan:
 def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     """Read rows under one heading: ``cells`` with the stamp, and ``bad``: why a row is none."""
     plan = _plan_under(names, claim)
-    layout = Layout(names, plan.gpu, plan.stamp, plan.stamp_kind, plan.index)
+    layout = Layout(names, plan.gpu, plan.stamp, plan.stamp_kind, plan.index, date=plan.date)
     text = pl.col("rest").str.replace_all(_separator(str(group["heading"][0])), ",", literal=True)
     rows = group.with_columns(cells=by_commas(text))
     when, error = stamp_columns(layout, claim)
