@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 NAMES = (
     "nvidia_pmon", "nvidia_smi_xml", "nvidia_smi_q", "gpustat", "nvitop", "amd_smi", "rocm_smi", "npu_smi", "xpu_smi", "dcgm_long",
-    "sampled_table",
+    "sampled_table", "vmstat",
 )  # fmt: skip
 FORMATS = {name: formats.named(name) for name in NAMES}
 FILES = [path for name in NAMES for path in sorted((SAMPLES / name).iterdir()) if path.name != "README.md"]
@@ -101,7 +101,7 @@ def test_each_line_of_a_sample_is_understood_or_said_to_be_cut(path: Path) -> No
     assert reasons <= {
         "cells differ from heading", "row cut in its last cell", "document cut", "line cut", "sample cut, or not JSON",
     }  # fmt: skip
-    if "cut" not in path.name and "DT_m" not in path.name and path.read_bytes().endswith(b"\n"):
+    if "cut" not in path.name and path.read_bytes().endswith(b"\n"):
         assert not reasons
 
 
@@ -348,6 +348,23 @@ def test_amd_monitor_without_time_keeps_cells_without_a_value_null() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("heading", "cells", "used", "total"),
+    [
+        ("VRAM_USAGE", "0.3/192.0 GB", 300_000_000, 192_000_000_000),
+        ("VRAM_USED  VRAM_TOTAL", "283 MB    196592 MB", 283 * MIB, 196592 * MIB),
+        ("VRAM_USED  VRAM_TOTAL", "N/A    N/A", None, None),
+    ],
+)
+def test_amd_monitor_says_memory_in_several_ways(
+    heading: str, cells: str, used: int | None, total: int | None
+) -> None:
+    text = f"GPU  POWER  GPU_T  GFX%  {heading}\n  0  612 W  66 °C  97 %  {cells}\n"
+    (row,) = parsed(FORMATS["amd_smi"], text).tables["gpu_sample"].to_dicts()
+    assert (row["memory_used_bytes"], row["memory_total_bytes"]) == (used, total)
+    assert (row["power_w"], row["sm_ratio"]) == (612.0, 0.97)
+
+
 def test_a_second_chip_of_an_npu_is_no_gpu_of_its_own_index() -> None:
     form, text = sample("npu_smi_watch.txt")
     text += text.split("\n")[1].replace("0           0  ", "0           1  ", 1) + "\n"
@@ -475,6 +492,15 @@ def test_a_line_without_a_measure_or_a_stamp_is_an_issue() -> None:
         "stamp cannot be read",
         "not a JSON object",
     ]
+
+
+def test_vmstat_leaves_out_the_mean_since_boot() -> None:
+    found = rows("vmstat_t.txt", "host_sample")
+    assert [(row["line_no"], row["cpu_ratio"], row["disk_read_bps"], row["disk_write_bps"]) for row in found] == [
+        (4, 0.72, 0.0, 2048 * 1024.0), (5, 1.0, 512 * 1024.0, 0.0), (8, 0.01, 0.0, 0.0),
+    ]  # fmt: skip
+    assert found[0]["sample_ts"] == dt.datetime(2026, 5, 1, 12, 34, 57)
+    assert json.loads(found[0]["other"])["r"] == 9
 
 
 def test_gpus_of_one_row_are_one_tick(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tracelens.formats.gpu import (
     nvitop,
     sampled_table,
     vendor_tables,
+    vmstat,
 )
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -37,5 +38,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     vendor_tables.NPU_SMI,
     vendor_tables.XPU_SMI,
     sampled_table.FORMAT,
+    vmstat.FORMAT,
     host_env.FORMAT,
 )

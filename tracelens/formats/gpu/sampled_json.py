@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -40,10 +41,15 @@ class _Row:
     host_keys: dict[str, Any] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=4096)
+def _is_of_host(key: str) -> bool:
+    return is_counter(key) or is_process_list(key)
+
+
 def _flatten(value: Mapping[str, Any], row: _Row, above: str = "", depth: int = 0) -> None:
     for key, each in value.items():
         name = f"{above}{key}"
-        if is_counter(key) or is_process_list(key):
+        if _is_of_host(key):
             row.host_keys[key] = each
         elif isinstance(each, dict) and depth < _DEEPEST:
             _flatten(each, row, f"{name}.", depth + 1)
@@ -117,57 +123,75 @@ def _used(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*placed_by, *plan.gpu, *plan.host, *wide]))
 
 
-@dataclass(slots=True)
-class _Found:
-    """What a chunk's lines hold, as rows of frames to be."""
+class _Reader:
+    """Takes the objects of a chunk, line by line, and makes frames of them."""
 
-    samples: list[tuple[int, bool, list[str], str | None]] = field(default_factory=list)
-    """Line, whether it is the line's first sample, its cells, and what no column holds."""
-    cpus: list[tuple[int, float, float]] = field(default_factory=list)
-    processes: list[tuple[Any, ...]] = field(default_factory=list)
-    unread: dict[int, str] = field(default_factory=dict)
+    def __init__(self, claim: Claim) -> None:
+        self.plan: Plan = claim.settings["plan"]
+        self.called: Mapping[str, str] = claim.settings["called"]
+        self.names = _used(self.plan)
+        order = {self.plan.stamp, self.plan.date, self.plan.index}
+        self.measured = frozenset(self.names) - order
+        self.line_nos: list[int] = []
+        self.firsts: list[bool] = []
+        """Whether a sample is the first of its line."""
+        self.cells: dict[str, list[str]] = {name: [] for name in self.names}
+        self.rests: list[str | None] = []
+        """What no column holds, as JSON."""
+        self.cpus: list[tuple[int, float, float]] = []
+        self.processes: list[tuple[Any, ...]] = []
+        self.unread: dict[int, str] = {}
+
+    def take(self, line_no: int, value: dict[str, Any]) -> None:
+        """Take one line."""
+        has_any = False
+        for nth, row in enumerate(_rows(value)):
+            flat = {self.called.get(name, name): each for name, each in row.flat.items()}
+            has_any |= not self.measured.isdisjoint(flat) or bool(row.host_keys)
+            for name in self.names:
+                self.cells[name].append(_text(flat.pop(name, None)))
+            rest = {name: each for name, each in flat.items() if is_note(name, each)}
+            self.rests.append(_dumped(rest) if rest else None)
+            self.line_nos.append(line_no)
+            self.firsts.append(nth == 0)
+            if nth == 0:
+                self._take_cpu(line_no, row.host_keys)
+        if not has_any:
+            self.unread[line_no] = "no measure in it"
+
+    def _take_cpu(self, line_no: int, host_keys: Mapping[str, Any]) -> None:
+        for key, each in host_keys.items():
+            if is_counter(key):
+                both = counters(key, each)
+                if both is not None:
+                    self.cpus.append((line_no, *both))
+            else:
+                self.processes.extend((line_no, *process) for process in processes(key, each))
+
+    def rows(self) -> pl.DataFrame:
+        """All samples as ``line_no, is_first, cells, rest`` with their stamps."""
+        cells = [pl.Series(str(at), each, pl.String) for at, each in enumerate(self.cells.values())]
+        frame = pl.DataFrame(
+            {"line_no": self.line_nos, "is_first": self.firsts, "rest": self.rests},
+            schema={"line_no": pl.Int64, "is_first": pl.Boolean, "rest": pl.String},
+        ).with_columns(cells)
+        joined = (
+            pl.concat_list([str(at) for at in range(len(cells))])
+            if cells
+            else pl.lit(None, pl.List(pl.String))
+        )
+        frame = frame.select("line_no", "is_first", "rest", cells=joined)
+        kept = frame.filter(~pl.col("line_no").is_in(list(self.unread)))
+        return kept.with_columns(*_stamps(self.names, self.plan))
 
 
-def _take(found: _Found, line_no: int, value: dict[str, Any], claim: Claim) -> None:
-    plan: Plan = claim.settings["plan"]
-    called: Mapping[str, str] = claim.settings["called"]
-    used = _used(plan)
-    measured = [name for name in used if name not in (plan.stamp, plan.date, plan.index)]
-    has_any = False
-    for nth, row in enumerate(_rows(value)):
-        cells = {called.get(name, name): each for name, each in row.flat.items()}
-        has_any |= any(name in cells for name in measured) or bool(row.host_keys)
-        rest = {name: each for name, each in cells.items() if name not in used and is_note(name, each)}
-        said_rest = orjson.dumps(rest, option=orjson.OPT_NON_STR_KEYS).decode() if rest else None
-        found.samples.append((line_no, nth == 0, [_text(cells.get(name)) for name in used], said_rest))
-        if nth == 0:
-            _take_cpu(found, line_no, row.host_keys)
-    if not has_any:
-        found.unread[line_no] = "no measure in it"
+def _dumped(rest: Mapping[str, Any]) -> str:
+    return orjson.dumps(rest, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def _take_cpu(found: _Found, line_no: int, host_keys: Mapping[str, Any]) -> None:
-    for key, each in host_keys.items():
-        if is_counter(key):
-            both = counters(key, each)
-            if both is not None:
-                found.cpus.append((line_no, *both))
-        else:
-            found.processes.extend((line_no, *process) for process in processes(key, each))
-
-
-def _frames(found: _Found, plan: Plan) -> dict[str, pl.DataFrame]:
-    names = _used(plan)
-    schema: dict[str, Any] = {
-        "line_no": pl.Int64,
-        "is_first": pl.Boolean,
-        "cells": pl.List(pl.String),
-        "rest": pl.String,
-    }
-    rows = pl.DataFrame(found.samples, schema=schema, orient="row").filter(
-        ~pl.col("line_no").is_in(list(found.unread))
-    )
-    rows = rows.with_columns(*_stamps(names, plan))
+def _frames(found: _Reader) -> dict[str, pl.DataFrame]:
+    """Make the samples of GPUs, of hosts and of processes."""
+    names, plan, rows = found.names, found.plan, found.rows()
     tables = {}
     if plan.gpu or plan.wide:
         gpus = gpu_rows(rows, names, plan).drop("other")
@@ -204,13 +228,13 @@ def _with_rest(samples: pl.DataFrame, rows: pl.DataFrame, *, per_line: bool) -> 
     return samples.with_columns(rows["rest"].alias("other"))
 
 
-def _with_cpu(host: pl.DataFrame, found: _Found) -> pl.DataFrame:
+def _with_cpu(host: pl.DataFrame, found: _Reader) -> pl.DataFrame:
     schema = {"line_no": pl.Int64, "cpu_busy_ticks": pl.Float64, "cpu_total_ticks": pl.Float64}
     cpus = pl.DataFrame(found.cpus, schema=schema, orient="row").unique("line_no", keep="first")
     return host.join(cpus, on="line_no", how="left", maintain_order="left")
 
 
-def _process_frame(found: _Found, stamps: pl.DataFrame) -> pl.DataFrame:
+def _process_frame(found: _Reader, stamps: pl.DataFrame) -> pl.DataFrame:
     schema = {
         "line_no": pl.Int64, "position": pl.Int32, "pid": pl.Int64, "process": pl.String, "cpu_s": pl.Float64,
         "cpu_cores": pl.Float64, "memory_used_bytes": pl.Int64,
@@ -219,7 +243,7 @@ def _process_frame(found: _Found, stamps: pl.DataFrame) -> pl.DataFrame:
     return rows.join(stamps, on="line_no", how="inner", maintain_order="left")
 
 
-def _no_stamp(found: _Found, tables: Mapping[str, pl.DataFrame], plan: Plan) -> dict[int, str]:
+def _no_stamp(found: _Reader, tables: Mapping[str, pl.DataFrame], plan: Plan) -> dict[int, str]:
     """Name the lines whose stamp cannot be read, in a file that has stamps."""
     if not plan.stamp_kind:
         return {}
@@ -233,13 +257,12 @@ def _no_stamp(found: _Found, tables: Mapping[str, pl.DataFrame], plan: Plan) -> 
 
 def parse(chunk: Chunk) -> Parsed:
     """Read each line's object; a line without a measure, or without its stamp, is an issue."""
-    plan: Plan = chunk.claim.settings["plan"]
     objects = read_objects(chunk.lines)
-    found = _Found()
+    found = _Reader(chunk.claim)
     for line_no, value in objects:
-        _take(found, line_no, value, chunk.claim)
-    tables = _frames(found, plan)
-    reasons = {**found.unread, **_no_stamp(found, tables, plan)}
+        found.take(line_no, value)
+    tables = _frames(found)
+    reasons = {**found.unread, **_no_stamp(found, tables, found.plan)}
     tables = {name: frame.filter(~pl.col("line_no").is_in(list(reasons))) for name, frame in tables.items()}
     why = pl.DataFrame(
         {"line_no": list(reasons), "reason": list(reasons.values())},

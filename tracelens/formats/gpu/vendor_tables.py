@@ -65,10 +65,10 @@ AMD_MONITOR: Final[Mapping[str, Reading]] = {
     "MEM%": Reading("mem_ratio", PERCENT, "%"),
     "MEM_CLOCK": Reading("mem_clock_mhz", unit="MHz"),
     "MEM_CLK": Reading("mem_clock_mhz", unit="MHz"),
-    "VRAM_USED": Reading("memory_used_bytes", _GB, "GB"),
-    "VRAM_TOTAL": Reading("memory_total_bytes", _GB, "GB"),
+    "VRAM_USED": Reading("memory_used_bytes"),
+    "VRAM_TOTAL": Reading("memory_total_bytes"),
 }
-"""Columns of ``amd-smi monitor``, whose cells carry their units."""
+"""Columns of ``amd-smi monitor``, whose cells carry their units; those of memory are made bytes before (`_monitor_cells`)."""
 
 ROCM: Final[Mapping[str, Reading]] = {
     "GPU use (%)": Reading("sm_ratio", PERCENT),
@@ -120,7 +120,8 @@ def _comma_heading(*needed: str) -> Callable[[str], Names | None]:
 
 
 def _monitor_heading(line: str) -> Names | None:
-    names = tuple(line.split())
+    """Read a heading; ``VRAM_USAGE`` holds two values, ``0.3/192.0 GB``."""
+    names = tuple(line.replace("VRAM_USAGE", "VRAM_USED VRAM_TOTAL").split())
     return names if "GPU" in names and "POWER" in "".join(names) and len(set(names)) == len(names) else None
 
 
@@ -130,8 +131,15 @@ def _npu_heading(line: str) -> Names | None:
     return tuple(_NPU_NAME.findall(line.strip()))
 
 
-def _pairs(text: pl.Expr) -> pl.Expr:
-    return text.str.extract_all(_MONITOR_CELL)
+def _monitor_cells(text: pl.Expr) -> pl.Expr:
+    """Split into numbers with their units; memory becomes bytes."""
+    apart = text.str.replace(r"([\d.]+|N/A)/([\d.]+) ([GM]B)", "$1 $3 $2 $3")
+    cells = apart.str.extract_all(_MONITOR_CELL)
+    element = pl.element()
+    size = element.str.extract(r"^([\d.]+) [GM]B$", 1).cast(pl.Float64, strict=False)
+    factor = pl.when(element.str.ends_with("GB")).then(_GB).otherwise(MIB)
+    in_bytes = (size * factor).round().cast(pl.Int64, strict=False).cast(pl.String)
+    return cells.list.eval(pl.coalesce(in_bytes, element.str.strip_suffix(" GB").str.strip_suffix(" MB")))
 
 
 _METRIC: Final = Tool(
@@ -139,7 +147,7 @@ _METRIC: Final = Tool(
     variant="amd-smi metric csv",
 )  # fmt: skip
 _MONITOR: Final = Tool(
-    ("GPU",), _monitor_heading, _pairs, AMD_MONITOR, "TIMESTAMP", "GPU", variant="amd-smi monitor"
+    ("GPU",), _monitor_heading, _monitor_cells, AMD_MONITOR, "TIMESTAMP", "GPU", variant="amd-smi monitor"
 )
 _ROCM: Final = Tool(
     ("device,",), _comma_heading("device"), by_commas, ROCM, None, "device", r"^\s*(?:WARNING\b|=+)",
