@@ -373,6 +373,17 @@ def test_a_second_chip_of_an_npu_is_no_gpu_of_its_own_index() -> None:
     assert json.loads(last["other"])["entity"] == "NPU 0 chip 1"
 
 
+def test_nvitop_gpus_of_one_row_may_have_different_columns() -> None:
+    text = (
+        '"a/cuda:0 (gpu:3)/power_usage (W)/mean","a/cuda:1 (gpu:5)/memory_used (MiB)/mean","a/timestamp"\n'
+        "402.7,72110,1767225605.118\n"
+    )
+    found = parsed(FORMATS["nvitop"], text).tables["gpu_sample"].to_dicts()
+    assert [(row["gpu_index"], row["power_w"], row["memory_used_bytes"]) for row in found] == [
+        (3, 402.7, None), (5, None, 72110 * MIB),
+    ]  # fmt: skip
+
+
 def test_dcgm_instant_power_is_power_only_where_no_average_is_given() -> None:
     form, text = sample("dcgm_long.csv")
     both = text + "0,1767225600223999,power_usage,470.00\n"

@@ -101,7 +101,7 @@ def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame
         rows = rows.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
         kept = rows.select("line_no", "bad", "sample_ts", "error_s", *measures(layout))
         found.append(kept.with_columns(gpu_index=pl.lit(gpu, pl.Int32)))
-    return pl.concat(found)
+    return pl.concat(found, how="diagonal")
 
 
 def parse(chunk: Chunk) -> Parsed:
