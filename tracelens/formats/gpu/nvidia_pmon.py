@@ -14,7 +14,7 @@ import polars as pl
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side
 from tracelens.formats.gpu.dmon_rows import own_clock
 from tracelens.formats.gpu.gpu_columns import MIB, PERCENT, Reading, is_blank, number, other, places, read
-from tracelens.formats.gpu.gpu_lines import events, finish, is_error, is_noise, share
+from tracelens.formats.gpu.gpu_lines import finish, is_error, is_noise, share
 from tracelens.formats.gpu.gpu_stamps import (
     PREFIX_CLOCKS,
     best_clock,
@@ -143,7 +143,7 @@ def parse(chunk: Chunk) -> Parsed:
     lines, rows = read_rows(_TOOL, chunk, _rows_under)
     found = finish(lines, rows.clear())
     processes = rows.filter(pl.col("bad").is_null()).drop("bad")
-    tables = {"gpu_process_sample": processes, "log_event": events(lines.filter("is_event"))}
+    tables = {"gpu_process_sample": processes, "log_event": found.tables["log_event"]}
     return Parsed(tables, found.issues, found.understood, found.stamps)
 
 

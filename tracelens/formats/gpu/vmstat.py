@@ -105,7 +105,9 @@ def parse(chunk: Chunk) -> Parsed:
     lines, rows = read_rows(_TOOL, chunk, _rows_under)
     good = rows.filter(pl.col("bad").is_null()).drop("bad")
     good = good.filter(pl.col("line_no") != chunk.claim.settings.get("boot_line", 0))
-    return finish(lines, rows.clear().select("line_no", "sample_ts", "error_s"), host_sample=good)
+    found = finish(lines, rows.clear())
+    tables = {"host_sample": good, "log_event": found.tables["log_event"]}
+    return Parsed(tables, found.issues, found.understood, found.stamps)
 
 
 FORMAT: Final = Format(
