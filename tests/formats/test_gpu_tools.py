@@ -395,6 +395,17 @@ def test_dcgm_instant_power_is_power_only_where_no_average_is_given() -> None:
 # Home-made logs ---------------------------------------------------------------------------------------------------------
 
 
+def test_aiperfs_telemetry_has_memory_in_decimal_gb() -> None:
+    found = rows("aiperf_0.13_gpu_telemetry.jsonl")
+    assert {
+        (row["gpu_index"], row["power_w"], row["sm_ratio"], row["memory_used_bytes"]) for row in found
+    } == {(0, 312.5, 0.57, 64_208_502_784)}
+    assert found[0]["host"] == "mockhost"
+    form, text = sample("aiperf_0.13_gpu_telemetry.jsonl")
+    older = parsed(form, text.replace('"nvidia_', '"gpu_')).tables["gpu_sample"].to_dicts()
+    assert older[0]["memory_used_bytes"] == 64_208_502_784
+
+
 def test_a_row_of_several_gpus_gives_one_sample_for_each_and_one_of_the_host() -> None:
     found = rows("wide_2gpu.tsv")
     assert [(row["line_no"], row["gpu_index"], row["sm_ratio"], row["power_w"]) for row in found] == [

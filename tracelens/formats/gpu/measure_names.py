@@ -82,8 +82,8 @@ MEASURES: Final = (
     Measure("memory_used_bytes", _SIZE, GPU, (
         "gpu_mem_used", "gpu_memory_used", "vram_used", "used_vram", "fb_used", "gpu_mem", "vram", "fb", "mem_used_gpu",
         "gpu_memory_usage", "gpu_used_memory", "memory_used_gpu")),
-    # AIPerf's telemetry export: MiB of DCGM times 1.048576e-3.
-    Measure("memory_used_bytes", _SIZE, GPU, ("nvidia_memory_used",), 1e9),
+    # AIPerf's telemetry export: decimal GB, before 0.13 under names without the maker.
+    Measure("memory_used_bytes", _SIZE, GPU, ("nvidia_memory_used", "telemetry_data_gpu_memory_used"), 1e9),
     Measure("memory_total_bytes", _SIZE, GPU, (
         "gpu_mem_total", "gpu_memory_total", "vram_total", "total_vram", "fb_total", "gpu_total_memory")),
     Measure("pcie_rx_bps", _RATE, GPU, ("pcie_rx", "rx_pci", "rxpci", "pcie_rx_throughput", "pcie_read", "pcie_rx_bytes")),
