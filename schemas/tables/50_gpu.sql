@@ -79,3 +79,42 @@ COMMENT ON COLUMN gpu_sample.clock_reasons IS 'Why the clock is below its maximu
 COMMENT ON COLUMN gpu_sample.ecc_single_bit_count IS 'Corrected memory errors, a counter.';
 COMMENT ON COLUMN gpu_sample.ecc_double_bit_count IS 'Uncorrected memory errors, a counter.';
 COMMENT ON COLUMN gpu_sample.other IS 'Columns of the file that no column here holds, as a JSON object.';
+
+
+CREATE TABLE gpu_process_sample (
+    run_id VARCHAR NOT NULL,
+    source_id INTEGER NOT NULL,
+    line_no BIGINT NOT NULL,
+    sample_ts TIMESTAMP,
+    error_s DOUBLE,
+    host VARCHAR,
+    gpu_index INTEGER,
+    gpu_uuid VARCHAR,
+    pid BIGINT,
+    kind VARCHAR,
+    command VARCHAR,
+    sm_ratio DOUBLE,
+    mem_ratio DOUBLE,
+    enc_ratio DOUBLE,
+    dec_ratio DOUBLE,
+    memory_used_bytes BIGINT,
+    other VARCHAR
+);
+COMMENT ON TABLE gpu_process_sample IS 'One row per tick, GPU and process on it: who else used the GPU. A row without a pid says that no process ran on that GPU.';
+COMMENT ON COLUMN gpu_process_sample.run_id IS 'Run of the source.';
+COMMENT ON COLUMN gpu_process_sample.source_id IS 'Source that stated it.';
+COMMENT ON COLUMN gpu_process_sample.line_no IS 'Line of it, from 1.';
+COMMENT ON COLUMN gpu_process_sample.sample_ts IS 'End of the interval that the row describes, UTC; NULL where the file has no time.';
+COMMENT ON COLUMN gpu_process_sample.error_s IS 'Resolution of the stamp, seconds.';
+COMMENT ON COLUMN gpu_process_sample.host IS 'Host of the GPU, where the file says it.';
+COMMENT ON COLUMN gpu_process_sample.gpu_index IS 'Index of the GPU on its host.';
+COMMENT ON COLUMN gpu_process_sample.gpu_uuid IS 'UUID of the GPU.';
+COMMENT ON COLUMN gpu_process_sample.pid IS 'Process on the host; NULL where none ran.';
+COMMENT ON COLUMN gpu_process_sample.kind IS 'What the process uses: C compute, G graphics, C+G both, as the tool writes it.';
+COMMENT ON COLUMN gpu_process_sample.command IS 'Name of the program as the tool gives it; pmon cuts it at about 15 characters.';
+COMMENT ON COLUMN gpu_process_sample.sm_ratio IS 'Share of time in which a kernel of this process ran, 0 to 1.';
+COMMENT ON COLUMN gpu_process_sample.mem_ratio IS 'Share of time in which this process touched device memory, 0 to 1.';
+COMMENT ON COLUMN gpu_process_sample.enc_ratio IS 'Video encoder, 0 to 1.';
+COMMENT ON COLUMN gpu_process_sample.dec_ratio IS 'Video decoder, 0 to 1.';
+COMMENT ON COLUMN gpu_process_sample.memory_used_bytes IS 'Device memory that this process holds, bytes.';
+COMMENT ON COLUMN gpu_process_sample.other IS 'Columns of the file that no column here holds, as a JSON object.';

@@ -50,7 +50,8 @@ passed AS NOT MATERIALIZED (
         arg_max(sample_ts, line_no) OVER so_far AS passed_ts,
         arg_max(place, line_no) OVER so_far AS passed_place,
         lag(line_no) OVER () AS passed_line_no,
-        lag(segment) OVER () AS passed_layout
+        lag(segment) OVER () AS passed_layout,
+        lag(sample_ts) OVER () AS passed_row_ts
     FROM ranked
     WINDOW so_far AS (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)  -- noqa: PRS, CP02
 ),
@@ -109,7 +110,8 @@ counted AS NOT MATERIALIZED (
         sum(begins_run::INTEGER) OVER so_far - 1 AS run_no,
         sum((begins_run OR begins_tick)::INTEGER) OVER so_far - 1 AS tick_no,
         row_number() OVER () AS row_no,
-        lead(line_no) OVER () AS next_line_no
+        lead(line_no) OVER () AS next_line_no,
+        lead(sample_ts) OVER () AS next_row_ts
     FROM begun
     WINDOW so_far AS (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)  -- noqa: PRS, CP02
 ),
@@ -134,7 +136,8 @@ hour_change AS (
 SELECT
     placed.* EXCLUDE (
         tick, position, place, is_unnumbered, passed_ts, passed_place, passed_line_no, passed_layout, resolution_s, step_s, is_again,
-        is_new_layout, hour_step, is_apart, begins_tick, begins_run, hour_no, run_no, tick_no, row_no, next_line_no, place_in_tick
+        is_new_layout, hour_step, is_apart, begins_tick, begins_run, hour_no, run_no, tick_no, row_no, next_line_no, place_in_tick,
+        passed_row_ts, next_row_ts
     ) REPLACE (
         -- Of an hour that comes twice, what lies before the step back is the earlier one.
         CASE WHEN change_step = 'back' THEN sample_ts - INTERVAL 1 HOUR ELSE sample_ts END AS sample_ts,
@@ -147,8 +150,9 @@ SELECT
     ),
     CASE
         WHEN passed_line_no > line_no THEN error('parts of gpu_sample are not in the order of lines')::BIGINT
-        -- Several samples on one line: lines do not tell what belongs together.
-        WHEN line_no IN (passed_line_no, next_line_no) THEN NULL
+        -- Several stamps on one line: lines do not tell what belongs together.  Several GPUs with one stamp are one tick.
+        WHEN line_no = passed_line_no AND (sample_ts IS DISTINCT FROM passed_row_ts) THEN NULL
+        WHEN line_no = next_line_no AND (sample_ts IS DISTINCT FROM next_row_ts) THEN NULL
         ELSE tick_no
     END AS tick
 FROM placed

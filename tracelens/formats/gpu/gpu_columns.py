@@ -26,14 +26,20 @@ SAMPLE_TYPES: Final[Mapping[str, type[pl.DataType]]] = {
     "gpu_index": pl.Int32,
     "gpu_uuid": pl.String,
     "gpu_name": pl.String,
+    "host": pl.String,
     "memory_used_bytes": pl.Int64,
     "memory_total_bytes": pl.Int64,
+    "memory_available_bytes": pl.Int64,
+    "disk_read_bytes": pl.Int64,
+    "disk_write_bytes": pl.Int64,
+    "net_rx_bytes": pl.Int64,
+    "net_tx_bytes": pl.Int64,
     "thermal_violation": pl.Boolean,
     "clock_reasons": pl.String,
     "ecc_single_bit_count": pl.Int64,
     "ecc_double_bit_count": pl.Int64,
 }
-"""Types of the columns of `gpu_sample` that are not Float64."""
+"""Types of the columns of `gpu_sample` and `host_sample` that are not Float64."""
 
 NO_VALUE: Final = (
     "", "-", "–", "—", "N/A", "[N/A]", "N/A %", "[N/A] %", "[Not Supported]", "Not Supported", "[Unknown Error]",

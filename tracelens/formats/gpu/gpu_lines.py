@@ -156,19 +156,24 @@ def events(lines: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def finish(lines: pl.DataFrame, samples: pl.DataFrame) -> Parsed:
-    """Put a chunk's result together.
+def finish(lines: pl.DataFrame, samples: pl.DataFrame, **more: pl.DataFrame) -> Parsed:
+    """Put a chunk's result together; `more` are tables beside `gpu_sample`.
 
     `lines` has ``line_no, text, rest, reason, is_event, event_ts, error_s, stamp``: an issue where ``reason``
     is set.  ``event_ts`` is the stamp of the line or of the last one before it.
     """
     issues = issues_of(lines.filter(pl.col("reason").is_not_null()), pl.col("reason"))
     stamps = lines.filter(pl.col("stamp").is_not_null()).select("line_no", "stamp")
+    tables = {"gpu_sample": with_counted(samples), "log_event": events(lines.filter("is_event")), **more}
+    return Parsed(tables, issues, lines.height - issues.height, stamps)
+
+
+def with_counted(samples: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns that ticks and runs are counted by to rows of `gpu_sample` that lack them."""
     missing = [
         pl.lit(None, kind).alias(name) for name, kind in _COUNTED_BY.items() if name not in samples.columns
     ]
-    tables = {"gpu_sample": samples.with_columns(missing), "log_event": events(lines.filter("is_event"))}
-    return Parsed(tables, issues, lines.height - issues.height, stamps)
+    return samples.with_columns(missing)
 
 
 def sort_out(lines: pl.DataFrame, understood: pl.Expr, reason: pl.Expr) -> pl.DataFrame:

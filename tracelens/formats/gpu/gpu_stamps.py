@@ -67,24 +67,25 @@ def _epoch(text: pl.Expr) -> pl.Expr:
     return micros.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us"))
 
 
-def _zoned(text: pl.Expr) -> pl.Expr:
+def zoned(text: pl.Expr) -> pl.Expr:
+    """Read an ISO 8601 stamp with its zone."""
     plain = (
         text.str.replace(" ", "T", literal=True)
         .str.replace(",", ".", literal=True)
         .str.replace(r"Z$", "+00:00")
     )
     stamp = plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", strict=False, time_unit="us")
-    return _sane(stamp.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
+    return sane(stamp.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
 
 
-def _sane(stamp: pl.Expr) -> pl.Expr:
+def sane(stamp: pl.Expr) -> pl.Expr:
     """Leave out years that no log is of: Python has none before 1 and none after 9999."""
     return pl.when(stamp.dt.year().is_between(*_YEARS)).then(stamp)
 
 
 def instant(text: pl.Expr, pattern: str) -> pl.Expr:
     """Read a stamp without a zone; NULL where there is no such day or time, or no GPU yet."""
-    return _sane(text.str.to_datetime(pattern, strict=False, time_unit="us"))
+    return sane(text.str.to_datetime(pattern, strict=False, time_unit="us"))
 
 
 def time_of_day(text: pl.Expr) -> pl.Expr:
@@ -98,7 +99,7 @@ def outside_stamp(kind: str | None) -> pl.Expr:
     if kind == "epoch":
         return _epoch(text)
     if kind == "zoned":
-        return _zoned(text)
+        return zoned(text)
     if kind == "dated":
         plain = text.str.replace("T", " ", literal=True).str.replace(",", ".", literal=True)
         return instant(plain, "%Y-%m-%d %H:%M:%S%.f")
