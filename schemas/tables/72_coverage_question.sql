@@ -10,7 +10,7 @@ CREATE TABLE coverage_question (
 COMMENT ON TABLE coverage_question IS 'One row per question that files of an incident can answer. Fixed: no source fills it.';
 COMMENT ON COLUMN coverage_question.subject_index IS 'Place in the order of subjects.';
 COMMENT ON COLUMN coverage_question.subject IS 'A stage of a request, or what else can be known of a run.';
-COMMENT ON COLUMN coverage_question.side IS 'Whose files show it: stage, client, server, engine or gpu.';
+COMMENT ON COLUMN coverage_question.side IS 'Whose files show it: stage, client, server, engine, gpu or host.';
 COMMENT ON COLUMN coverage_question.question IS 'The question.';
 COMMENT ON COLUMN coverage_question.server_subject IS 'server_switch.subject of the server arguments that record it.';
 COMMENT ON COLUMN coverage_question.switch IS 'What else records it.';
@@ -43,4 +43,5 @@ INSERT INTO coverage_question VALUES
 (51, 'GPU power', 'gpu', 'Did the GPUs work, or only spin?', NULL, 'nvidia-smi dmon -s pucvmet -o DT'),
 (52, 'GPU clocks', 'gpu', 'Were the clocks held down?', NULL, 'nvidia-smi dmon -s pucvmet -o DT'),
 (53, 'GPU memory traffic', 'gpu', 'Was memory bandwidth the limit?', NULL, 'dcgmi dmon -e 1002,1004,1005, or nvidia-smi dmon --gpm-metrics'),
+(60, 'host load', 'host', 'Did the host''s CPUs hold the server up?', NULL, 'vmstat -t 1, and the container''s /sys/fs/cgroup/cpu.stat'),
 (54, 'GPU tensor cores', 'gpu', 'Were the tensor cores the limit?', NULL, 'dcgmi dmon -e 1002,1004,1005, or nvidia-smi dmon --gpm-metrics');

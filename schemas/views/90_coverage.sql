@@ -120,6 +120,16 @@ counted AS (
         ]) AS shown
     FROM access_line
     GROUP BY run_id, source_id
+    UNION ALL
+    SELECT
+        run_id,
+        source_id,
+        count(*) AS of_count,
+        unnest([
+            {'subject': 'host load', 'known_count': count(coalesce(cpu_ratio, load_1m))}
+        ]) AS shown
+    FROM host_sample
+    GROUP BY run_id, source_id
 ),
 
 signal AS (
@@ -255,7 +265,7 @@ COMMENT ON VIEW coverage IS 'One row per run and question: whether its sources a
 COMMENT ON COLUMN coverage.run_id IS 'Run.';
 COMMENT ON COLUMN coverage.subject_index IS 'Place in the order of subjects: the stages of a request first.';
 COMMENT ON COLUMN coverage.subject IS 'A stage of a request, or what else can be known of a run.';
-COMMENT ON COLUMN coverage.side IS 'Whose files show it: stage, client, server, engine or gpu.';
+COMMENT ON COLUMN coverage.side IS 'Whose files show it: stage, client, server, engine, gpu or host.';
 COMMENT ON COLUMN coverage.question IS 'The question that it answers.';
 COMMENT ON COLUMN coverage.state IS 'observed: a source states it. derived: a subtraction, a second clock or an assumption was needed. within: it is inside another stage. closed: nobody recorded it.';
 COMMENT ON COLUMN coverage.observed_count IS 'Requests (for a stage) or rows in which it is observed.';
