@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracelens.store.memory import Column, MemoryCase, Statement
-from tracelens.store.placement import Placement
+from tracelens.store.placement import Fold, Placement
 from tracelens.store.reader import Sitting, Store
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
@@ -13,6 +13,7 @@ __all__ = [
     "WRITER_MEMORY",
     "CaseWriter",
     "Column",
+    "Fold",
     "MemoryCase",
     "Placement",
     "Result",

@@ -19,7 +19,7 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
-from tracelens.store.placement import Placement, placed
+from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
 
@@ -184,9 +184,11 @@ class CaseWriter:
         files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
         scan = f"read_parquet([{files}], union_by_name = true)"
         written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
-        replaced = ", ".join(
-            f"{placed(name, placement)} AS {name}" for name, kind in written.items() if kind == "TIMESTAMP"
-        )
+        stamps = [name for name, kind in written.items() if kind == "TIMESTAMP"]
+        changed = {name: placed(name, placement) for name in stamps}
+        if "error_s" in written and stamps:
+            changed["error_s"] = error("error_s", stamps[0], placement)
+        replaced = ", ".join(f"{text} AS {name}" for name, text in changed.items())
         columns = self.rows(
             "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
         )
