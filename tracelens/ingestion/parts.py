@@ -38,6 +38,7 @@ class _Done:
     first_stamp: datetime | None
     last_stamp: datetime | None
     first_stamp_line: int
+    ends: list[tuple[int, datetime]]
     jumps: list[tuple[int, float]]
     hours: list[tuple[int, float]]
     turns: list[clock_turns.Turn]
@@ -65,6 +66,8 @@ class ParsedSource:
     hours: list[tuple[int, float]] = field(default_factory=list)
     """GPU logs in wall time: lines before which an hour is missing (seconds above 0) or comes again (below 0)."""
 
+    ends: list[tuple[int, datetime]] = field(default_factory=list)
+    """Server logs: lines and stamps as written, the first and the last of all are among them."""
     turns: list[clock_turns.Turn] = field(default_factory=list)
     """Server logs in wall time: where the clock seems to have been set."""
 
@@ -100,6 +103,7 @@ class _Task:
             waiting,
             _reasons(parsed),
             *_ends(stamps),
+            _extremes(stamps) if self.may_turn or self.is_server_in_utc else [],
             clock_turns.jumps(stamps, self.half_period_s),
             clock_turns.hours(clock_turns.jumps(stamps, self.hour_jump_s)),
             clock_turns.turns(stamps) if self.may_turn else [],
@@ -127,6 +131,11 @@ class _Task:
         """Whether to look for a clock that was set: in the wall clock of a server."""
         return self.kind.side is Side.SERVER and self.claim.clock in _WALL_CLOCKS
 
+    @property
+    def is_server_in_utc(self) -> bool:
+        """Whether the stamps are instants of a server."""
+        return self.kind.side is Side.SERVER and self.claim.clock is Clock.UTC
+
     def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
         """Write one part."""
         path = self.folder / f"{table}-{index:06d}.parquet"
@@ -153,6 +162,17 @@ def _sane(frame: pl.DataFrame) -> pl.DataFrame:
 def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
     seen = stamps.drop_nulls("stamp")
     return (seen["stamp"][0], seen["stamp"][-1], int(seen["line_no"][0])) if seen.height else (None, None, 0)
+
+
+def _extremes(stamps: pl.DataFrame) -> list[tuple[int, datetime]]:
+    """Lines and stamps among which a chunk's first and last instant are, wherever a year or an hour begins in it."""
+    seen = stamps.drop_nulls("stamp")
+    if not seen.height:
+        return []
+    low, high = seen["stamp"].arg_min(), seen["stamp"].arg_max()
+    assert low is not None
+    assert high is not None
+    return [(int(line), stamp) for line, stamp in seen[[0, low, high, seen.height - 1]].unique().iter_rows()]
 
 
 def parse_source(
@@ -223,6 +243,7 @@ class _Stitcher:
             whole.reasons[reason] += count
             whole.first_issue_line.setdefault(reason, first)
         whole.clock_steps.update(done.clock_steps)
+        whole.ends += done.ends
         self._step(done)
         self.index += 1
 

@@ -85,7 +85,7 @@ def place(
 ) -> tuple[Placement, str]:
     """How the stamps of one source become UTC, and the words for it."""
     if clock is Clock.UTC:
-        return Placement(), "stamps are UTC instants"
+        return Placement(), f"{parsed.written_by or 'stamps'} are UTC instants{_own_clock_said(parsed)}"
     if clock in (Clock.RELATIVE, Clock.NONE):
         return Placement(), _UNPLACED[clock]
     if parsed.first_stamp is None:
@@ -94,7 +94,7 @@ def place(
     if clock is Clock.LOCAL:
         return _turned(
             Placement(zone=name, shift_s=offset.total_seconds()),
-            f"dates as written; {said}{_hours_said(parsed)}",
+            f"{parsed.written_by or 'dates as written'}{_own_clock_said(parsed)}; {said}{_hours_said(parsed)}",
             parsed,
             (side, options),
         )
@@ -139,6 +139,17 @@ def _zone(side: Side, options: TimeOptions) -> tuple[str | None, timedelta, str]
         return None, timedelta(0), f"zone not in the log, UTC assumed ({_OPTION[side]} to change)"
     name, offset = zone_of(given)
     return name, offset, f"zone {given} as given"
+
+
+def _own_clock_said(parsed: ParsedSource) -> str:
+    """How far the log's own clock is off the one that a wrapper wrote beside it."""
+    if not parsed.clock_steps:
+        return ""
+    (step, count), *others = parsed.clock_steps.most_common()
+    hours, minutes = divmod(abs(step) * 15, 60)
+    far = f"{hours}:{minutes:02d} h {'ahead' if step > 0 else 'behind'}" if step else "the same"
+    where = f" on {count} of {parsed.clock_steps.total()} lines" if others else ""
+    return f", the log's own clock is {far}{where}"
 
 
 def _steps_said(clock: Clock, parsed: ParsedSource) -> str:
