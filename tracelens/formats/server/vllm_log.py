@@ -17,6 +17,7 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side, issues_of, no_issues
 from tracelens.formats.server import (
+    framing,
     hard_wraps,
     json_records,
     quoting,
@@ -72,7 +73,8 @@ def may_cut(tail: bytes, claim: Claim) -> bool:
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
     settings, clock = chunk.claim.settings, chunk.claim.clock
-    kinds = kinds_of(records.read(chunk.lines, settings), bare=settings.get("bare", True))
+    lines = framing.without_cut_end(chunk.lines) if chunk.is_open else chunk.lines
+    kinds = kinds_of(records.read(lines, settings), bare=settings.get("bare", True))
     kinds = vllm_clocks.stamped(kinds, clock, settings)
     tables, bad = _facts(kinds)
     plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
