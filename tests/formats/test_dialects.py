@@ -30,7 +30,6 @@ COLUMNS = {
     "hit_pct": ("prefix_cache_hit_ratio", 100),
     "engine": ("engine_index", 1),
 }
-NOT_UNDERSTOOD = {"tp2-3090-no-p2p-lopsided-util": 1}
 
 
 def lines_of(path: Path) -> list[str]:
@@ -73,7 +72,7 @@ def test_facts_of_a_dialect_are_those_of_its_text(name: str) -> None:
     assert len(samples) == len(expected.get("running", []))
     assert Counter(row["event"] for row in rows(result, "request_event")) == expected["events"]
     assert [row["status"] for row in rows(result, "access_line")] == expected["http"]
-    assert result.issues.height == NOT_UNDERSTOOD.get(name, 0)
+    assert result.issues.height == 0
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -156,6 +155,7 @@ def test_stats_lines_keep_their_level() -> None:
         ("v028-first-request-compiles-12-kernels", {"compile": 12, "ready": 1}),
         ("v011-no-shm-block-every-60s-then-rpc-timeout", {"stall": 4}),
         ("v042-detokenizer-20ms-per-token", {"notice": 3}),
+        ("tp2-3090-no-p2p-lopsided-util", {"notice": 1}),
     ],
 )
 def test_what_happened_to_the_server(name: str, kinds: dict[str, int]) -> None:

@@ -28,6 +28,7 @@ _TOKEN = re.compile(rf"{_QUOTED}|[\[({{]|[\])}}]|,", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]{0,63}+)\s*=\s*(.*)", re.DOTALL)
 _ENTRY = re.compile(r"\s*['\"]([A-Za-z_][\w.-]{0,63}+)['\"]\s*:\s*(.*)", re.DOTALL)
 _GLUED = re.compile(r"([^\s'\"\[({]+)\s+([A-Za-z_]\w*=.*)", re.DOTALL)
+_UNCLOSED = re.compile(r"'(?:[^'\\]|\\.|\\$)*+|\"(?:[^\"\\]|\\.|\\$)*+", re.DOTALL)
 _NESTED = re.compile(
     r"(?<![\w-])([\w-]++)(['\"]?\s?[:=]\s?)(" + _QUOTED + r"|\[[^\]]*+|[^\s,)}\]]++)", re.DOTALL
 )
@@ -78,7 +79,7 @@ def _glued(part: str, most: int) -> Iterator[tuple[str, str]]:
     if found and most:
         key, rest = found[1], found[2].strip()
         further = _GLUED.fullmatch(rest)
-        if rest:
+        if rest and not _UNCLOSED.fullmatch(rest):
             yield key, shown(key, further[1] if further else rest)
         yield from _glued(further[2] if further else "", most - 1)
 
