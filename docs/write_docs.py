@@ -16,6 +16,7 @@ from tracelens.cli import cli
 from tracelens.formats import FORMATS
 from tracelens.formats.client import client_keys
 from tracelens.formats.server.vllm_lines import EVENT_FORMS, LINE_FORMS
+from tracelens.formats.server.wrappers import WRAPPERS
 from tracelens.named import NamedQuery, named_queries, named_query
 from tracelens.store import memory_case
 
@@ -53,6 +54,10 @@ VLLM_INTRO: Final = """\
 
 A message is known by how it begins. Any other line with vLLM's header is read too: warnings, errors and tracebacks become
 `log_event`, HTTP access lines `access_line`, the printed configuration `server_setting`.
+"""
+
+WRAPPERS_INTRO: Final = """\
+What container runtimes, journals, terminals and people put in front of a line is taken off first, up to three of these:
 """
 
 EVENTS_INTRO: Final = """\
@@ -234,8 +239,22 @@ def vllm_forms() -> Iterator[str]:
     """Forms of line of a vLLM log."""
     yield VLLM_INTRO
     yield from table(
-        ("fact", "versions", "sample"),
-        ((code(form.kind), text(form.versions), code(form.sample)) for form in LINE_FORMS),
+        ("fact", "begins", "versions", "source", "sample"),
+        (
+            (
+                code(form.kind),
+                code(form.begins or form.starts),
+                text(form.versions),
+                text(form.source),
+                code(form.sample),
+            )
+            for form in LINE_FORMS
+        ),
+    )
+    yield WRAPPERS_INTRO
+    yield from table(
+        ("wrapper", "written by", "sample"),
+        ((code(form.name), text(form.writer), code(form.sample)) for form in WRAPPERS),
     )
     yield EVENTS_INTRO
     yield from table(

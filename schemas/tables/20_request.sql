@@ -21,7 +21,7 @@ COMMENT ON TABLE request_event IS 'One row per lifecycle line of one request. A 
 COMMENT ON COLUMN request_event.run_id IS 'Run of the source.';
 COMMENT ON COLUMN request_event.source_id IS 'Source that the line stands in.';
 COMMENT ON COLUMN request_event.line_no IS 'Its line number, from 1.';
-COMMENT ON COLUMN request_event.request_id IS 'The request''s external id. vLLM 0.14 and later log an internal id (external id, dash, 8 hex digits) in some lines: that is mapped back where the external id is known. An id that is used again after a later start of the server in the same file has #2 behind it, then #3.';
+COMMENT ON COLUMN request_event.request_id IS 'The request''s external id. vLLM 0.14 and later log an internal id (external id, dash, 8 hex digits) in some lines: that is mapped back where the external id is known. An id that is used again, after a later start of the server or after the end of the request that had it, has #2 behind it, then #3.';
 COMMENT ON COLUMN request_event.logged_id IS 'The id as the line has it.';
 COMMENT ON COLUMN request_event.event IS 'What happened. received: after chat template and tokenization, not the arrival. added: sent to the engine.';
 COMMENT ON COLUMN request_event.event_ts IS 'Stamp of the line, UTC: the event lies in [event_ts, event_ts + error_s).';

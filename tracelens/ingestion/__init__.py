@@ -219,6 +219,7 @@ def _load_one(
     if found.replaces is not None:
         writer.drop_source(found.replaces)
     source_id = writer.add_source(_source_row(one, options.run, said))
+    writer.span(source_id, parsed.ends, placement)
     rows = {
         table: writer.load(table, files, (options.run, source_id), placement)
         for table, files in sorted(parsed.parts.items())

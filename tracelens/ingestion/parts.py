@@ -18,21 +18,11 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
+from tracelens.ingestion import clock_turns
 from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
-HALF_PERIOD_S: Final = {Clock.YEARLESS: 183 * 86400.0, Clock.DAYLESS: 12 * 3600.0}
-"""A stamp that lies further back than this behind the one before begins a new year, or a new day."""
-RETURN_SHARE: Final = 1.6
-"""A jump forward by this many half periods takes the last such step back: lines of two processes cross midnight."""
-GPU_DAY_STEP_S: Final = 2 * 3600.0
-"""The same for times of day of a GPU tool: it has one writer, and only a clock change takes its stamps back by less."""
-MAX_JUMPS: Final = 5000
 _PLAUSIBLE: Final = (datetime(1970, 1, 1), datetime(2200, 1, 1))
-HOUR_S: Final = 3600.0
-HOUR_SLACK_S: Final = (2.0, 120.0)
-"""How far from an hour a step may be, below and above, to look like a clock change: the sampling period comes on top."""
-
 _WALL_CLOCKS: Final = (Clock.LOCAL, Clock.YEARLESS, Clock.DAYLESS)
 
 
@@ -48,8 +38,10 @@ class _Done:
     first_stamp: datetime | None
     last_stamp: datetime | None
     first_stamp_line: int
+    ends: list[tuple[int, datetime]]
     jumps: list[tuple[int, float]]
     hours: list[tuple[int, float]]
+    turns: list[clock_turns.Turn]
     clock_steps: Mapping[int, int]
 
 
@@ -73,6 +65,11 @@ class ParsedSource:
     """What wrote the stamps (`Claim.stamps`)."""
     hours: list[tuple[int, float]] = field(default_factory=list)
     """GPU logs in wall time: lines before which an hour is missing (seconds above 0) or comes again (below 0)."""
+
+    ends: list[tuple[int, datetime]] = field(default_factory=list)
+    """Server logs: lines and stamps as written, the first and the last of all are among them."""
+    turns: list[clock_turns.Turn] = field(default_factory=list)
+    """Server logs in wall time: where the clock seems to have been set."""
 
     @property
     def skipped(self) -> int:
@@ -106,8 +103,10 @@ class _Task:
             waiting,
             _reasons(parsed),
             *_ends(stamps),
-            _jumps(stamps, self.half_period_s),
-            _hours(_jumps(stamps, self.hour_jump_s)),
+            _extremes(stamps) if self.may_turn or self.is_server_in_utc else [],
+            clock_turns.jumps(stamps, self.half_period_s),
+            clock_turns.hours(clock_turns.jumps(stamps, self.hour_jump_s)),
+            clock_turns.turns(stamps) if self.may_turn else [],
             parsed.clock_steps,
         )
 
@@ -115,13 +114,27 @@ class _Task:
     def half_period_s(self) -> float | None:
         """A step of the stamps beyond this begins a new year or day; None where they hold both."""
         if self.kind.side is Side.GPU and self.claim.clock is Clock.DAYLESS:
-            return GPU_DAY_STEP_S
-        return HALF_PERIOD_S.get(self.claim.clock)
+            return clock_turns.GPU_DAY_STEP_S
+        return clock_turns.HALF_PERIOD_S.get(self.claim.clock)
 
     @property
     def hour_jump_s(self) -> float | None:
         """Steps to look at for changes of summer time: none but in the wall clock of a GPU tool, which keeps its period."""
-        return HOUR_S / 2 if self.kind.side is Side.GPU and self.claim.clock in _WALL_CLOCKS else None
+        return (
+            clock_turns.HOUR_S / 2
+            if self.kind.side is Side.GPU and self.claim.clock in _WALL_CLOCKS
+            else None
+        )
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether to look for a clock that was set: in the wall clock of a server."""
+        return self.kind.side is Side.SERVER and self.claim.clock in _WALL_CLOCKS
+
+    @property
+    def is_server_in_utc(self) -> bool:
+        """Whether the stamps are instants of a server."""
+        return self.kind.side is Side.SERVER and self.claim.clock is Clock.UTC
 
     def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
         """Write one part."""
@@ -151,24 +164,15 @@ def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
     return (seen["stamp"][0], seen["stamp"][-1], int(seen["line_no"][0])) if seen.height else (None, None, 0)
 
 
-def _jumps(stamps: pl.DataFrame, half_period_s: float | None) -> list[tuple[int, float]]:
-    if half_period_s is None or stamps.height < 2:  # noqa: PLR2004 - a jump takes two stamps
+def _extremes(stamps: pl.DataFrame) -> list[tuple[int, datetime]]:
+    """Lines and stamps among which a chunk's first and last instant are, wherever a year or an hour begins in it."""
+    seen = stamps.drop_nulls("stamp")
+    if not seen.height:
         return []
-    steps = stamps.drop_nulls("stamp").select(
-        "line_no", step=pl.col("stamp").diff().dt.total_seconds(fractional=True)
-    )
-    far = steps.filter(pl.col("step").abs() > half_period_s)
-    return [(int(line), float(step)) for line, step in far.head(MAX_JUMPS).iter_rows()]
-
-
-def _hours(jumps: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Those of the jumps that look like a clock change."""
-    below, above = HOUR_SLACK_S
-    return [
-        (line, step)
-        for line, step in jumps
-        if any(-below <= step - hour <= above for hour in (-HOUR_S, HOUR_S))
-    ]
+    low, high = seen["stamp"].arg_min(), seen["stamp"].arg_max()
+    assert low is not None
+    assert high is not None
+    return [(int(line), stamp) for line, stamp in seen[[0, low, high, seen.height - 1]].unique().iter_rows()]
 
 
 def parse_source(
@@ -239,6 +243,7 @@ class _Stitcher:
             whole.reasons[reason] += count
             whole.first_issue_line.setdefault(reason, first)
         whole.clock_steps.update(done.clock_steps)
+        whole.ends += done.ends
         self._step(done)
         self.index += 1
 
@@ -253,8 +258,12 @@ class _Stitcher:
             if half and abs(step) > half:
                 jumps.insert(0, (done.first_stamp_line, step))
             if self.work.hour_jump_s:
-                hours = _hours([(done.first_stamp_line, step)]) + hours
-        whole.hours += hours[: MAX_JUMPS - len(whole.hours)]
+                hours = clock_turns.hours([(done.first_stamp_line, step)]) + hours
+            if self.work.may_turn:
+                cut = {"line_no": [0, done.first_stamp_line], "stamp": [whole.last_stamp, done.first_stamp]}
+                whole.turns += clock_turns.turns(pl.DataFrame(cut))
+        whole.hours += hours[: clock_turns.MAX_JUMPS - len(whole.hours)]
+        whole.turns += done.turns[: clock_turns.MAX_JUMPS - len(whole.turns)]
         self._count(jumps)
         whole.first_stamp = whole.first_stamp or done.first_stamp
         whole.last_stamp = done.last_stamp
@@ -262,9 +271,9 @@ class _Stitcher:
     def _count(self, jumps: list[tuple[int, float]]) -> None:
         """Take steps back as new years or days, and steps as far forward again as their end."""
         whole = self.whole
-        far_s = RETURN_SHARE * HALF_PERIOD_S.get(self.work.claim.clock, 0)
+        far_s = clock_turns.RETURN_SHARE * clock_turns.HALF_PERIOD_S.get(self.work.claim.clock, 0)
         for line_no, step in jumps:
-            if len(whole.steps) >= MAX_JUMPS:
+            if len(whole.steps) >= clock_turns.MAX_JUMPS:
                 whole.jumps_dropped = True
             elif step < 0:
                 whole.steps.append(line_no)

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracelens.errors import UsageError
 from tracelens.formats.base import PLACEHOLDER_YEAR, Clock, Side
+from tracelens.ingestion import summer_time
 from tracelens.ingestion.parts import ParsedSource
 from tracelens.store import Placement
 
@@ -84,16 +85,19 @@ def place(
 ) -> tuple[Placement, str]:
     """How the stamps of one source become UTC, and the words for it."""
     if clock is Clock.UTC:
-        return Placement(), "stamps are UTC instants"
+        return Placement(), f"{parsed.written_by or 'stamps'} are UTC instants{_own_clock_said(parsed)}"
     if clock in (Clock.RELATIVE, Clock.NONE):
         return Placement(), _UNPLACED[clock]
     if parsed.first_stamp is None:
         return Placement(), "no stamps"
     name, offset, said = _zone(side, options)
     if clock is Clock.LOCAL:
-        return Placement(
-            zone=name, shift_s=offset.total_seconds()
-        ), f"dates as written; {said}{_hours_said(parsed)}"
+        return _turned(
+            Placement(zone=name, shift_s=offset.total_seconds()),
+            f"{parsed.written_by or 'dates as written'}{_own_clock_said(parsed)}; {said}{_hours_said(parsed)}",
+            parsed,
+            (side, options),
+        )
     anchor = _anchor(parsed, clock, options, neighbours, modified_ts)
     years, days, what = _shift(clock, parsed, _on_wall(anchor, name, offset))
     placed = Placement(
@@ -105,7 +109,22 @@ def place(
         name,
         offset.total_seconds(),
     )
-    return placed, f"{what}; {said}{_steps_said(clock, parsed)}{_hours_said(parsed)}"
+    said = f"{what}; {said}{_steps_said(clock, parsed)}{_hours_said(parsed)}"
+    return _turned(placed, said, parsed, (side, options))
+
+
+def _turned(
+    placement: Placement, said: str, parsed: ParsedSource, given: tuple[Side, TimeOptions]
+) -> tuple[Placement, str]:
+    """The placement with the hours that a server's clock went through twice, and the words for them."""
+    side, options = given
+    if side is not Side.SERVER:  # GPU logs have one writer and a period: loading/gpu_sample.sql orders them
+        return placement, said
+    assert parsed.first_stamp is not None
+    assert parsed.last_stamp is not None
+    ends = (parsed.first_stamp, parsed.last_stamp)
+    folds, more = summer_time.folds(placement, parsed.turns, ends, is_assumed=options.zone(side) is None)
+    return replace(placement, folds=folds), "; ".join((said, *more))
 
 
 _UNPLACED: Final = {
@@ -120,6 +139,17 @@ def _zone(side: Side, options: TimeOptions) -> tuple[str | None, timedelta, str]
         return None, timedelta(0), f"zone not in the log, UTC assumed ({_OPTION[side]} to change)"
     name, offset = zone_of(given)
     return name, offset, f"zone {given} as given"
+
+
+def _own_clock_said(parsed: ParsedSource) -> str:
+    """How far the log's own clock is off the one that a wrapper wrote beside it."""
+    if not parsed.clock_steps:
+        return ""
+    (step, count), *others = parsed.clock_steps.most_common()
+    hours, minutes = divmod(abs(step) * 15, 60)
+    far = f"{hours}:{minutes:02d} h {'ahead' if step > 0 else 'behind'}" if step else "the same"
+    where = f" on {count} of {parsed.clock_steps.total()} lines" if others else ""
+    return f", the log's own clock is {far}{where}"
 
 
 def _steps_said(clock: Clock, parsed: ParsedSource) -> str:

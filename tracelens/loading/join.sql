@@ -67,6 +67,102 @@ WHERE request_event.run_id = $run
     AND request_event.logged_id = shortened.logged_id
     AND request_event.request_id <> shortened.request_id;
 
+--    An id that is used again in a later file of the run (a rotated log, a server started anew) is another request, where a
+--    start of the server or the end of the first one lies between.  What overlaps in time is one request, told by two files.
+CREATE OR REPLACE TEMP TABLE told_by_several AS
+WITH based AS (
+    SELECT
+        source_id,
+        request_id,
+        -- The number behind an id is ours, unless the line itself has it.
+        CASE
+            WHEN contains(logged_id, regexp_extract(request_id, '#\d+$')) THEN request_id
+            ELSE regexp_replace(request_id, '#\d+$', '')
+        END AS base_id,
+        event,
+        event_ts
+    FROM request_event
+    WHERE run_id = $run
+),
+
+part AS (
+    SELECT
+        base_id,
+        source_id,
+        request_id,
+        min(event_ts) AS first_ts,
+        max(event_ts) AS last_ts,
+        min(event_ts) FILTER (WHERE event IN ('received', 'added')) AS begin_ts,
+        bool_or(event IN ('finished', 'aborted', 'failed')) AS has_ended
+    FROM based
+    GROUP BY base_id, source_id, request_id
+)
+
+SELECT
+    *,
+    coalesce(try_cast(regexp_extract(substr(request_id, length(base_id) + 1), '\d+') AS INTEGER), 1) AS life_no
+FROM part
+QUALIFY count(DISTINCT source_id) OVER (PARTITION BY base_id) > 1
+    AND count(first_ts) OVER (PARTITION BY base_id) = count(*) OVER (PARTITION BY base_id);
+
+CREATE OR REPLACE TEMP TABLE numbered AS
+WITH server_start AS (
+    SELECT coalesce(list(event_ts), []) AS starts
+    FROM log_event
+    WHERE run_id = $run
+        AND kind = 'start'
+        AND regexp_matches(message, 'vLLM (?:API )?server version|Started server process')
+        AND (SELECT count(*) > 0 FROM told_by_several)
+),
+
+beside AS (
+    SELECT
+        *,
+        lag(source_id) OVER in_time AS passed_source_id,
+        max(last_ts) OVER (in_time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS passed_ts,
+        lag(has_ended) OVER in_time AS passed_has_ended
+    FROM told_by_several
+    WINDOW in_time AS (PARTITION BY base_id ORDER BY first_ts, source_id, life_no)
+),
+
+told AS (
+    SELECT
+        beside.*,
+        CASE
+            WHEN beside.passed_source_id IS NULL THEN FALSE
+            WHEN beside.passed_source_id = beside.source_id THEN TRUE
+            ELSE
+                coalesce(beside.begin_ts = beside.first_ts AND beside.begin_ts > beside.passed_ts, FALSE)
+                AND (
+                    beside.passed_has_ended
+                    OR len(list_filter(
+                        server_start.starts, LAMBDA s: s >= beside.passed_ts AND s <= beside.begin_ts
+                    )) > 0
+                )
+        END AS is_again
+    FROM beside
+    CROSS JOIN server_start
+)
+
+SELECT
+    source_id,
+    request_id,
+    base_id || CASE
+        WHEN bool_or(is_again) OVER so_far
+            THEN '#' || (1 + count(*) FILTER (WHERE is_again) OVER so_far)
+        ELSE ''
+    END AS new_id
+FROM told
+WINDOW so_far AS (PARTITION BY base_id ORDER BY first_ts, source_id, life_no);
+
+UPDATE request_event
+SET request_id = numbered.new_id
+FROM numbered
+WHERE request_event.run_id = $run
+    AND request_event.source_id = numbered.source_id
+    AND request_event.request_id = numbered.request_id
+    AND numbered.new_id <> numbered.request_id;
+
 -- 2. Client rows to server requests, by the surest key first.
 CREATE OR REPLACE TEMP TABLE server_side AS
 SELECT DISTINCT request_id

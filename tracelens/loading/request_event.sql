@@ -5,8 +5,9 @@
 -- later), or one of the n answers to a request, with its number in front.  Of two ids of one abort the shorter one is
 -- the external one.  The rest is left to join.sql.
 --
--- A server that is started again in the same file may use its ids again, where clients choose them: a request that
--- begins anew behind a start of the server is another one.
+-- Where clients choose them, ids are used again: by a server that is started anew, or by a client that sends its request once
+-- more.  A request that begins anew behind a start of the server, or behind its own end, is another one.  Starts that stand
+-- in other files are left to join.sql.
 WITH written AS (
     SELECT NULL::VARCHAR AS engine_id
     WHERE FALSE
@@ -66,21 +67,10 @@ shortened AS (
     GROUP BY candidate.logged_id
 ),
 
-event_row AS (
-    SELECT *
-    FROM written
-    WHERE event <> 'first_token'
-    UNION ALL BY NAME
-    SELECT *
-    FROM written
-    WHERE event = 'first_token'
-    QUALIFY row_number() OVER (PARTITION BY logged_id ORDER BY line_no) = 1
-),
-
 named AS (
-    SELECT event_row.* REPLACE (coalesce(shortened.request_id, event_row.logged_id) AS request_id)
-    FROM event_row
-    LEFT JOIN shortened ON event_row.logged_id = shortened.logged_id
+    SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS request_id)
+    FROM written
+    LEFT JOIN shortened ON written.logged_id = shortened.logged_id
 ),
 
 server_start AS (
@@ -93,27 +83,52 @@ server_start AS (
 ),
 
 -- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
-beginning AS (
+turn AS (
     SELECT
         named.request_id,
         named.line_no,
+        CASE WHEN named.event IN ('received', 'added') THEN 'begins' ELSE 'ends' END AS turn,
         len(list_filter(server_start.line_nos, LAMBDA s: s < named.line_no)) AS start_no
     FROM named
     CROSS JOIN server_start
-    WHERE len(server_start.line_nos) > 0 AND named.event IN ('received', 'added')
+    WHERE named.event NOT IN ('first_token', 'scheduled', 'preempted')
     QUALIFY
-        (named.event = 'received') = max(named.event = 'received') OVER (PARTITION BY named.request_id)
+        named.event <> 'added'
+        OR NOT bool_or(named.event = 'received') OVER (PARTITION BY named.request_id)
+),
+
+told AS (
+    SELECT
+        request_id,
+        line_no,
+        turn,
+        turn = 'begins'
+        AND (
+            start_no > lag(CASE WHEN turn = 'begins' THEN start_no END IGNORE NULLS) OVER so_far
+            OR (
+                lag(turn) OVER so_far = 'ends'
+                AND lag(CASE WHEN turn = 'begins' THEN line_no END IGNORE NULLS) OVER so_far IS NOT NULL
+            )
+        ) AS is_again
+    FROM turn
+    WINDOW so_far AS (PARTITION BY request_id ORDER BY line_no)
 ),
 
 again AS (
     SELECT
         request_id,
         line_no,
-        dense_rank() OVER (PARTITION BY request_id ORDER BY start_no) AS life_no
-    FROM beginning
-    QUALIFY max(start_no) OVER (PARTITION BY request_id) > min(start_no) OVER (PARTITION BY request_id)
+        1 + row_number() OVER (PARTITION BY request_id ORDER BY line_no) AS life_no
+    FROM told
+    WHERE is_again
 )
 
-SELECT named.* REPLACE (CASE WHEN again.life_no > 1 THEN named.request_id || '#' || again.life_no ELSE named.request_id END AS request_id)
+SELECT
+    named.* REPLACE (
+        CASE WHEN again.life_no > 1 THEN named.request_id || '#' || again.life_no ELSE named.request_id END AS request_id
+    )
 FROM named
 ASOF LEFT JOIN again ON named.request_id = again.request_id AND named.line_no >= again.line_no
+QUALIFY
+    named.event <> 'first_token'
+    OR row_number() OVER (PARTITION BY named.event, named.logged_id, again.life_no ORDER BY named.line_no) = 1

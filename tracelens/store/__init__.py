@@ -6,7 +6,7 @@ from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
 from tracelens.store.parquet import write_parquet
-from tracelens.store.placement import Placement
+from tracelens.store.placement import Fold, Placement
 from tracelens.store.reader import Sitting, Store
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
@@ -17,6 +17,7 @@ __all__ = [
     "WRITER_MEMORY",
     "CaseWriter",
     "Column",
+    "Fold",
     "Listing",
     "MemoryCase",
     "Narrow",

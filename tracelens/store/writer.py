@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -19,7 +20,7 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
-from tracelens.store.placement import Placement, placed
+from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
 
@@ -176,6 +177,23 @@ class CaseWriter:
         )
         return self._count(table, source_id) - before
 
+    def span(self, source_id: int, ends: Sequence[tuple[int, datetime]], placement: Placement) -> None:
+        """Enter a source's first and last instant, out of some (line number, stamp as written) that have them."""
+        if not ends:
+            return
+        stamps = ", ".join(f"({line_no}, TIMESTAMP '{stamp}')" for line_no, stamp in ends)
+        self._connection.execute(
+            f"""
+            UPDATE source SET first_ts = span.low, last_ts = span.high
+            FROM (
+                SELECT min(at_ts) AS low, max(at_ts) AS high
+                FROM (SELECT {placed("stamp", placement)} AS at_ts FROM (VALUES {stamps}) AS written (line_no, stamp))
+            ) AS span
+            WHERE source_id = $id
+            """,  # noqa: S608
+            {"id": source_id},
+        )
+
     def _count(self, table: str, source_id: int) -> int:
         return int(self.rows(f"SELECT count(*) FROM {table} WHERE source_id = $id", {"id": source_id})[0][0])  # noqa: S608
 
@@ -184,9 +202,11 @@ class CaseWriter:
         files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
         scan = f"read_parquet([{files}], union_by_name = true)"
         written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
-        replaced = ", ".join(
-            f"{placed(name, placement)} AS {name}" for name, kind in written.items() if kind == "TIMESTAMP"
-        )
+        stamps = [name for name, kind in written.items() if kind == "TIMESTAMP"]
+        changed = {name: placed(name, placement) for name in stamps}
+        if "error_s" in written and stamps:
+            changed["error_s"] = error("error_s", stamps[0], placement)
+        replaced = ", ".join(f"{text} AS {name}" for name, text in changed.items())
         columns = self.rows(
             "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
         )
@@ -220,14 +240,15 @@ class CaseWriter:
         return len(defaults)
 
     def finish_source(self, source_id: int, record_count: int) -> None:
-        """Enter what only the loaded facts tell: number of rows, first and last instant."""
+        """Enter what only the loaded facts tell: number of rows, first and last instant, where no line without a fact has others."""
         spans = [
             f"SELECT min({column}) AS low, max({column}) AS high FROM {table} WHERE source_id = $id"  # noqa: S608
             for table, column in stamp_columns(self._connection)
         ]
         self._connection.execute(
             f"""
-            UPDATE source SET record_count = $records, first_ts = span.low, last_ts = span.high
+            UPDATE source
+            SET record_count = $records, first_ts = least(first_ts, span.low), last_ts = greatest(last_ts, span.high)
             FROM (SELECT min(low) AS low, max(high) AS high FROM ({" UNION ALL ".join(spans)})) AS span
             WHERE source_id = $id
             """,  # noqa: S608
@@ -244,9 +265,10 @@ class CaseWriter:
                     {"zone": zone_s, "id": source_id},
                 )
             self._connection.execute(
-                "UPDATE source SET time_basis = regexp_replace(time_basis, 'zone not in the log, UTC assumed[^;]*', $said) "
+                "UPDATE source SET first_ts = first_ts - to_seconds($zone), last_ts = last_ts - to_seconds($zone), "
+                "time_basis = regexp_replace(time_basis, 'zone not in the log, UTC assumed[^;]*', $said) "
                 "WHERE source_id = $id",
-                {"said": said, "id": source_id},
+                {"zone": zone_s, "said": said, "id": source_id},
             )
 
     def run_script(self, name: str, params: Mapping[str, Any] | None = None) -> None:

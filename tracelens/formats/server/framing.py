@@ -31,6 +31,14 @@ HEADER: Final = (
 )
 """The header of one line, colours and line end already off."""
 
+_CUT_NUMBER: Final = r"[+-]?\d[\d.,]*(?:[eE][+-]?\d*)?$"
+_CUT_WORD: Final = r"[\w.,:/+-]+$"
+_WORDS_COUNT: Final = (
+    r"\] (?:vLLM |# \w|.* metrics: |(?:Engine \d+: )?MFU: |.*[cC]onfig|.*args: |.*=\S*$|Using |Resolved )"
+)
+"""Lines that end with a word which is a value; others end with a unit or a number."""
+_STATUS: Final = r" HTTP/[\d.]+\"? \d{3}$"
+
 _HEADER_CHARS: Final = 400
 """A header is looked for in this many characters: prompts can make a line very long."""
 
@@ -47,6 +55,17 @@ def without_colours(lines: pl.DataFrame) -> pl.DataFrame:
     if has_return:
         text = text.str.strip_chars_end("\r")
     return lines.with_columns(text) if has_escape or has_return else lines
+
+
+def without_cut_end(lines: pl.DataFrame) -> pl.DataFrame:
+    """Take off what may be half a number, or half a word that is a value, where the file stops inside its last line."""
+    if not lines.height:
+        return lines
+    text = pl.col("text")
+    whole = pl.when(text.str.contains(_WORDS_COUNT)).then(text.str.replace(_CUT_WORD, ""))
+    cut = whole.otherwise(text.str.replace(_CUT_NUMBER, ""))
+    is_last = pl.int_range(pl.len()) == pl.len() - 1
+    return lines.with_columns(text=pl.when(is_last & ~text.str.contains(_STATUS)).then(cut).otherwise(text))
 
 
 def clean(lines: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from tracelens.formats.server import quoting
 from tracelens.formats.server.framing import LEVELS, PREFIX
 from tracelens.formats.server.vllm_samples import STATS_WHOLE
 
@@ -27,6 +28,8 @@ _PROCESS: Final = re.compile(rf"^{PREFIX}\(?([\w. -]+) pid=\d+(?:, ip=[^)]*)?\) 
 _REQUEST: Final = re.compile(r"(?:Received|Added|Finished|Aborted|Generated|Request)\b")
 _REQUEST_ENDS: Final = re.compile(r"\.$|, finish_reason: \w+$|\}$")
 _STATS_WHOLE: Final = re.compile(STATS_WHOLE)
+_MAX_QUOTED: Final = 50
+"""Headers that may stand in quotations before the search for a record's end is given up."""
 
 Headers = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -62,20 +65,34 @@ def _bare(records: pl.DataFrame) -> pl.DataFrame:
 
 def _cut(message: str) -> list[str]:
     pieces: list[str] = []
-    start = 0
-    for match in _HEADERS.finditer(message):
-        before = message[start : match.start()].rstrip(" ")
-        if _is_open(before):
-            break
-        pieces.append(before)
-        start = match.start()
+    start, quoted = 0, 0
+    place = _behind_text(message, 0)
+    while place is not None and quoted < _MAX_QUOTED and (match := _HEADERS.search(message, place)):
+        if _is_open(message[start : match.start()].rstrip(" ")):
+            place, quoted = match.end(), quoted + 1
+        else:
+            pieces.append(message[start : match.start()].rstrip(" "))
+            start, quoted = match.start(), 0
+            place = _behind_text(message, match.end())
     return [*pieces, message[start:]]
+
+
+def _behind_text(message: str, start: int) -> int | None:
+    """Where another record may begin, behind the text of users; None where that has not ended."""
+    own = message[start:]
+    if not quoting.holds_text(own):
+        return start
+    end = quoting.text_end(own)
+    return None if end is None else start + end
 
 
 def _is_open(text: str) -> bool:
     """Whether a quotation has begun in a text and not ended, or a request's line (a client chooses its id) has not."""
     header = _HEADERS.match(text)
-    if _REQUEST.match(text, header.end() if header else 0) and not _REQUEST_ENDS.search(text):
+    message = text[header.end() :] if header else text
+    if quoting.holds_text(message):
+        return not quoting.is_whole(message)
+    if _REQUEST.match(message) and not _REQUEST_ENDS.search(message):
         return True
     return _is_quoting(text)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from tracelens.formats.server import quoting
 from tracelens.formats.server.framing import ANSI
 from tracelens.formats.server.vllm_samples import STATS_WHOLE
 from tracelens.formats.server.wrappers import INNER, WRAPPERS
@@ -29,7 +30,7 @@ _HEADS: Final = "|".join(
 )
 _HEAD: Final = re.sub(r"\?P<\w+>", "?:", f"^(?:{_HEADS})")
 _BEGINS: Final = re.compile(_HEAD)
-_FREE_TEXT: Final = r"\] (?:Received request|Generated response|Request \S+ (?:JSON body|details)) ?"
+_FREE_TEXT: Final = r"\] (?:Received request|Generated response|Request .*?(?:JSON body|details):)"
 _STATS: Final = re.compile(STATS_WHOLE.removeprefix("^"))
 _ANSI_BYTES: Final = re.compile(ANSI.encode())
 
@@ -74,19 +75,41 @@ def joined(lines: pl.DataFrame, columns: int) -> pl.DataFrame:
     above_full = pl.col("is_full").shift(1, fill_value=False)
     above_short = pl.col("lost_blank").shift(1, fill_value=False) & ~pl.col("begins") & ~pl.col("is_blank")
     marked = marked.with_columns(below=above_full | above_short, above_short=above_short)
-    marked = marked.with_columns(run=(~pl.col("below")).cum_sum())
-    open_text = text.first().over("run").str.contains(_FREE_TEXT) & ~text.shift(1).fill_null(
-        ""
-    ).str.ends_with(".")
-    takes_in = pl.col("below") & ~(pl.col("begins") & ~open_text)
     piece = pl.when("above_short").then(pl.lit(" ") + text).otherwise(text)
-    marked = marked.with_columns(record=(~takes_in).cum_sum(), piece=piece)
+    marked = marked.with_columns(piece=piece, run=(~pl.col("below")).cum_sum())
+    takes_in = pl.col("below") & (~pl.col("begins") | _is_text(marked))
+    marked = marked.with_columns(record=(~takes_in).cum_sum())
     whole = marked.group_by("record", maintain_order=True).agg(
         pl.col("line_no").first(),
         text=text.first() + pl.col("piece").slice(1).str.join(""),
         more_lines=pl.col("line_no").slice(1),
     )
     return whole.drop("record")
+
+
+def _is_text(marked: pl.DataFrame) -> pl.Series:
+    """Which lines that begin as a record does stand in the text of a user, which has not ended above them."""
+    inside = pl.repeat(value=False, n=marked.height, dtype=pl.Boolean, eager=True)
+    wanted = marked.select(
+        (pl.col("text").str.contains(_FREE_TEXT).any() & (pl.col("below") & pl.col("begins")).any()).over(
+            "run"
+        )
+    ).to_series()
+    if not wanted.any():
+        return inside
+    found: list[bool] = []
+    above = ""
+    for is_below, begins, piece in marked.filter(wanted).select("below", "begins", "piece").iter_rows():
+        takes_in = is_below and (not begins or _is_open_text(above))
+        found.append(takes_in and begins)
+        above = above + piece if takes_in else piece
+    return inside.scatter(wanted.arg_true(), pl.Series(found, dtype=pl.Boolean))
+
+
+def _is_open_text(record: str) -> bool:
+    header = re.search(_FREE_TEXT, record)
+    message = record[header.start() + 2 :].rstrip() if header else ""
+    return quoting.holds_text(message) and not quoting.is_whole(message)
 
 
 def is_open(last_line: bytes, columns: int) -> bool:

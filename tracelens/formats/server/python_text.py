@@ -28,6 +28,7 @@ _TOKEN = re.compile(rf"{_QUOTED}|[\[({{]|[\])}}]|,", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]{0,63}+)\s*=\s*(.*)", re.DOTALL)
 _ENTRY = re.compile(r"\s*['\"]([A-Za-z_][\w.-]{0,63}+)['\"]\s*:\s*(.*)", re.DOTALL)
 _GLUED = re.compile(r"([^\s'\"\[({]+)\s+([A-Za-z_]\w*=.*)", re.DOTALL)
+_UNCLOSED = re.compile(r"'(?:[^'\\]|\\.|\\$)*+|\"(?:[^\"\\]|\\.|\\$)*+", re.DOTALL)
 _NESTED = re.compile(
     r"(?<![\w-])([\w-]++)(['\"]?\s?[:=]\s?)(" + _QUOTED + r"|\[[^\]]*+|[^\s,)}\]]++)", re.DOTALL
 )
@@ -46,19 +47,21 @@ def is_secret(key: str) -> bool:
     return words[-1] == "token" or not _SECRET_WORDS.isdisjoint(words)
 
 
-def arguments(text: str) -> Iterator[tuple[str, str]]:
+def arguments(text: str, *, closes: bool = False) -> Iterator[tuple[str, str]]:
     """Yield the pairs of ``k=v, k=v``, up to a closing bracket that was not opened; nested ones are one value.
+
+    Where such a bracket `closes` the pairs and is missing, the text was cut, and so may be its last value: it is left out.
 
     vLLM 0.6 left out a comma (``chunked_prefill_enabled=True multi_step_stream_outputs=True``): an unquoted
     value ends at a space when a further pair follows it.
     """
-    for part in _top_level(text[:MAX_CHARS]):
+    for part in _top_level(text[:MAX_CHARS], closes=closes):
         yield from _glued(part, _MAX_GLUED)
 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of the inside of ``{'k': v, ...}``; nested ones are one value."""
-    for part in _top_level(text[:MAX_CHARS]):
+    """Yield the pairs of the inside of ``{'k': v, ...}``, but the last where it was cut; nested ones are one value."""
+    for part in _top_level(text[:MAX_CHARS], closes=True):
         if found := _ENTRY.fullmatch(part):
             yield found[1], shown(found[1], found[2].strip())
 
@@ -76,7 +79,8 @@ def _glued(part: str, most: int) -> Iterator[tuple[str, str]]:
     if found and most:
         key, rest = found[1], found[2].strip()
         further = _GLUED.fullmatch(rest)
-        yield key, shown(key, further[1] if further else rest)
+        if rest and not _UNCLOSED.fullmatch(rest):
+            yield key, shown(key, further[1] if further else rest)
         yield from _glued(further[2] if further else "", most - 1)
 
 
@@ -91,7 +95,7 @@ def _unquoted(value: str) -> str:
     return value
 
 
-def _top_level(text: str) -> Iterator[str]:
+def _top_level(text: str, *, closes: bool) -> Iterator[str]:
     depth, start, count = 0, 0, 0
     for token in _TOKEN.finditer(text):
         mark = token[0]
@@ -102,4 +106,5 @@ def _top_level(text: str) -> Iterator[str]:
         if depth < 0 or count >= MAX_PAIRS:
             yield text[start : token.start()]
             return
-    yield text[start:]
+    if not closes:
+        yield text[start:]

@@ -5,7 +5,8 @@ or a JSON formatter, says them.  Of its stamps, ``inner`` is the log's own (plac
 and no zone, ``outer_ts`` a wrapper's, in UTC, and ``outer_local`` a wrapper's without a zone.  Several records may share
 a line; a record may span several.
 
-Text of users is in these lines too, quoted (Python repr, JSON): a log line inside a quotation is no record.
+Text of users is in these lines too, quoted (Python repr, JSON): a log line inside a quotation is no record, and what
+stands below a quotation that was cut or broken is none either (``is_quoted``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from tracelens.formats.server import framing, glued, hard_wraps, json_records, wrappers
+from tracelens.formats.server import framing, glued, hard_wraps, json_records, quoting, wrappers
 
 _LEVELS: Final = framing.LEVELS
 _SEP: Final = r"(?: - | \| |[ :|-]+)"
@@ -42,7 +43,8 @@ _REPEATED: Final = r" \[repeated (\d+)x across cluster\].*$"
 def read(lines: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
     """Records of some whole lines (``line_no, text``); `settings` is what the head of the file has shown."""
     records = _headers(_unwrapped(framing.without_colours(lines), settings))
-    odd = pl.col("level").is_null() | pl.col("text").str.contains("\r", literal=True)
+    records = records.with_columns(is_quoted=quoting.below_open(records))
+    odd = (pl.col("level").is_null() & ~pl.col("is_quoted")) | pl.col("text").str.contains("\r", literal=True)
     mask = records.select(odd).to_series()
     if mask.any():
         again = _looked_at_again(records.filter(mask).drop(_HEADER_COLUMNS))

@@ -40,9 +40,14 @@ _FOREIGN: Final = (
         "torch",  # the lines below "Warning only once for all operators"; they are indented, but no traceback
         r"^ +(?:operator: |registered at /|dispatch key: |previous kernel: |new kernel: |Overriding a previously registered kernel)()",
     ),
+    ("torch", r"^(?:No CUDA runtime is found, using|Triton is installed, but )()"),
+    ("launcher", r"^\[nvlink\] ()"),  # scripts around vllm serve, on boxes of several consumer GPUs
     ("Rust", r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +(TRACE|DEBUG|INFO|WARN|ERROR) \S"),
 )
 """Libraries that log beside the server, each in its own shape."""
+
+_WARNED_CODE: Final = r"^ {2}(?:[A-Za-z_][\w.]*(?:\(|\[| [=+*/-]* ?\S+.*\()|(?:if|for|while|with|return|assert|raise|del|elif|else|try|def|class)\b).*$"
+"""The line of code that Python prints below a warning, two blanks in front."""
 
 _FOREIGN_LEVEL: Final = {"WARN": "WARNING", "W": "WARNING", "E": "ERROR", "ERROR": "ERROR", "F": "CRITICAL"}
 _LETTER_LEVEL: Final = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "CRITICAL"}
@@ -102,7 +107,7 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
     """Judge lines without a log header (``line_no, text``): adds ``verdict``, ``level``, ``message``, ``stamp``, ``origin``.
 
     Verdicts: blank, progress, note (uvicorn's own lines), traceback, glog (C++ and torch log lines), python warning,
-    foreign (libraries that log beside the server), or NULL.
+    code (printed below such a warning), foreign (libraries that log beside the server), or NULL.
     """
     text = pl.col("text")
     verdict = (
@@ -120,6 +125,8 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("progress"))
         .when(text.str.contains(_TRACEBACK))
         .then(pl.lit("traceback"))
+        .when(text.str.contains(_WARNED_CODE))
+        .then(pl.lit("code"))
     )
     return frame.select("line_no", "text", verdict=verdict)
 

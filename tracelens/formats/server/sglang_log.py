@@ -88,7 +88,7 @@ def sniff(head: Head) -> Claim | None:
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
-    split = _split(framing.clean(chunk.lines))
+    split = _split(framing.clean(framing.without_cut_end(chunk.lines) if chunk.is_open else chunk.lines))
     headed = pl.col("stamp").is_not_null()
     is_access = pl.col("message").str.contains(" HTTP/", literal=True)
     is_batch = headed & pl.col("message").str.contains(_BATCH)

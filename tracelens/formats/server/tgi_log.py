@@ -85,7 +85,9 @@ def sniff(head: Head) -> Claim | None:
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
-    split = _split(_as_text(framing.clean(chunk.lines)))
+    split = _split(
+        _as_text(framing.clean(framing.without_cut_end(chunk.lines) if chunk.is_open else chunk.lines))
+    )
     headed = pl.col("stamp").is_not_null()
     is_success = headed & pl.col("rest").str.ends_with(_SUCCESS)
     requests = _requests(split.filter(is_success))

@@ -10,13 +10,18 @@ from typing import Final
 
 import polars as pl
 
+from tracelens.formats.server.quoting import STRING
 from tracelens.formats.server.vllm_samples import exact
 
 _ID_END: Final = r"^(\S+?): "
-_PARAMS: Final = (
-    r"^(?s:.*)(?:sampling params|sampling_params|params): ((?:Sampling|Pooling|BeamSearch)Params\((?s:.*))$"
+_WITH_PROMPT: Final = (
+    rf"^\S+: prompt: (?P<prompt>{STRING}|None), (?:prefix_pos: [^,]*,)?"
+    r"(?:sampling params|sampling_params|params): (?P<params>(?:(?:Sampling|Pooling|BeamSearch)Params\(|None)(?s:.*))$"
 )
-_PROMPT: Final = r"^\S+?: prompt: ((?s:.*)), (?:prefix_pos: [^,]*,)?(?:sampling params|sampling_params|params): (?:Sampling|Pooling|BeamSearch|None)"
+_GENERATED: Final = (
+    rf"^\S+(?: \([^)]*\))?: output: (?:{STRING}|None), (?:output_token_ids: (?:\[(?P<listed>[^\]]*)\]|[^'\"]*), )?"
+    r"finish_reason: (?P<reason>\w+)$"
+)
 _ENDED: Final = (
     r"^(?P<logged_id>\S+) (?P<how>aborted|failed)(?P<validation> validation)?(?: \((?P<why>[^)]*)\))?"
     r"(?: due to (?P<cause>(?s:.*?)))?(?:: (?P<text>(?s:.*?)))?\.?$"
@@ -46,7 +51,12 @@ def received(frame: pl.DataFrame) -> pl.DataFrame:
     """``Received request ID: ...``: the request after chat template and tokenization, not its arrival."""
     cut = _rest(frame, "Received request ").with_columns(logged_id=pl.col("rest").str.extract(_ID_END))
     old = cut["rest"].str.contains(": prompt: ", literal=True)
-    return pl.concat([_received(cut.filter(~old), pl.col("rest")), _received_with_prompt(cut.filter(old))])
+    return pl.concat(
+        [
+            _received(cut.filter(~old), pl.col("rest").str.replace_all(STRING, "''")),
+            _received_with_prompt(cut.filter(old)),
+        ]
+    )
 
 
 def _received(frame: pl.DataFrame, params: pl.Expr, **columns: pl.Expr) -> pl.DataFrame:
@@ -60,17 +70,17 @@ def _received(frame: pl.DataFrame, params: pl.Expr, **columns: pl.Expr) -> pl.Da
 
 
 def _received_with_prompt(frame: pl.DataFrame) -> pl.DataFrame:
-    """Up to 0.11.0 the prompt is on the line and may hold anything: the parameters are found from the right."""
-    frame = frame.with_columns(
-        params=pl.col("rest").str.extract(_PARAMS), prompt=pl.col("rest").str.extract(_PROMPT)
-    )
+    """Up to 0.11.0 the prompt is on the line and may hold anything: the parameters stand behind its closing quote."""
+    frame = frame.with_columns(pl.col("rest").str.extract_groups(_WITH_PROMPT).struct.unnest())
+    frame = frame.with_columns(pl.col("params").str.replace_all(STRING, "''"))
+    prompt = pl.when(pl.col("prompt") != "None").then("prompt")
     listed = pl.col("params").str.extract(r"prompt[_ ]token[_ ]ids: \[([^\]]*)\]")
     tokens = pl.when(listed.str.contains(r"\d")).then(listed.str.count_matches(",", literal=True) + 1)
     return _received(
         frame,
         pl.col("params"),
         input_tokens=tokens.cast(pl.Int64),
-        input_char_count=(pl.col("prompt").str.len_chars().cast(pl.Int64) - 2).clip(lower_bound=0),
+        input_char_count=prompt.str.len_chars().cast(pl.Int64) - 2,
     )
 
 
@@ -118,9 +128,9 @@ def generated(frame: pl.DataFrame) -> pl.DataFrame:
         logged_id=pl.col("rest").str.extract(r"^(\S+?)(?: \([^)]*\))?: ")
     )
     delta = pl.col("rest").str.contains(r"^\S+ \(streaming delta\)")
-    reason = pl.col("rest").str.extract(r"finish_reason: (\w+)$")
+    groups = pl.col("rest").str.extract_groups(_GENERATED)
+    reason, listed = groups.struct.field("reason"), groups.struct.field("listed")
     reason = pl.when(~reason.is_in(["None", "streaming_complete", *_CUT_REASONS])).then(reason)
-    listed = pl.col("rest").str.extract(r"output_token_ids: \[([^\]]*)\], finish_reason: \w+$")
     tokens = (
         pl.when(listed.str.contains(r"\d"))
         .then(listed.str.count_matches(",", literal=True) + 1)

@@ -24,6 +24,7 @@ def kinds_of(read: pl.DataFrame, *, bare: bool) -> pl.DataFrame:
         if form.contains:
             fits = fits & pl.col("message").str.contains(form.contains, literal=True)
         kind = pl.when(fits).then(pl.lit(form.kind)).otherwise(kind)
+    kind = pl.when(~pl.col("is_quoted")).then(kind)
     mended = rejoin(whole.with_columns(kind=kind))
     is_bare = pl.col("level").is_null() & pl.col("kind").is_not_null()
     if not mended.select(is_bare.any()).item():

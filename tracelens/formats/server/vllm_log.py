@@ -17,8 +17,10 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side, issues_of, no_issues
 from tracelens.formats.server import (
+    framing,
     hard_wraps,
     json_records,
+    quoting,
     records,
     server_lines,
     vllm_clocks,
@@ -52,6 +54,7 @@ _ALSO_EVENTS: Final = ("WARNING", "ERROR", "CRITICAL")
 _LOOSE: Final = ("companion",)
 """Kinds whose lines may hold any number of values, none included."""
 
+_QUOTED: Final = "text of a request whose line was cut or broken"
 _USER_TEXT: Final = r"\b(prompt: |output: |JSON body: )(?s:.*)$"
 """Where the text of a prompt or an answer begins in a line that was cut: it is not kept unless --keep-text says so."""
 
@@ -62,18 +65,24 @@ def may_cut(tail: bytes, claim: Claim) -> bool:
     columns = claim.settings.get("columns")
     if (columns and hard_wraps.is_open(lines[-1], columns)) or is_open(lines):
         return False
+    if quoting.is_open(lines, claim.settings):
+        return False
     return not wrappers.goes_on(lines) and not json_records.goes_on(lines)
 
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
     settings, clock = chunk.claim.settings, chunk.claim.clock
-    kinds = kinds_of(records.read(chunk.lines, settings), bare=settings.get("bare", True))
+    lines = framing.without_cut_end(chunk.lines) if chunk.is_open else chunk.lines
+    kinds = kinds_of(records.read(lines, settings), bare=settings.get("bare", True))
     kinds = vllm_clocks.stamped(kinds, clock, settings)
     tables, bad = _facts(kinds)
     plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
     headed = plain.filter(pl.col("level").is_not_null())
-    events, access, unread = _bare_lines(plain.filter(pl.col("level").is_null() & pl.col("kind").is_null()))
+    events, access, unread = _bare_lines(
+        plain.filter(pl.col("level").is_null() & pl.col("kind").is_null() & ~pl.col("is_quoted"))
+    )
+    quoted = kinds.filter("is_quoted").select("line_no", reason=pl.lit(_QUOTED))
     if clock is not Clock.YEARLESS:
         events = events.with_columns(
             event_ts=pl.lit(None, pl.Datetime("us")), error_s=pl.lit(None, pl.Float64)
@@ -84,9 +93,12 @@ def parse(chunk: Chunk) -> Parsed:
         "server_setting": vllm_settings.settings(_config_lines(headed)),
         "request_text": _texts(kinds) if chunk.keep_text else pl.DataFrame(),
     }
-    issues = _issues(chunk.lines, kinds, pl.concat([bad, unread]))
+    issues = _issues(chunk.lines, kinds, pl.concat([bad, unread, quoted]))
     if not chunk.keep_text:
-        issues = issues.with_columns(pl.col("excerpt").str.replace(_USER_TEXT, "${1}..."))
+        shown = pl.col("excerpt").str.replace(_USER_TEXT, "${1}...")
+        issues = issues.with_columns(
+            excerpt=pl.when(pl.col("reason") == _QUOTED).then(pl.lit("...")).otherwise(shown)
+        )
     return Parsed(
         {name: frame for name, frame in tables.items() if frame.height},
         issues,

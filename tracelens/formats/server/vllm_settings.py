@@ -208,7 +208,7 @@ def _plain(value: str) -> str:
 
 
 def _namespace(message: str) -> Pairs:
-    yield from arguments(message[len(_ARGS_START) :])
+    yield from arguments(message[len(_ARGS_START) :], closes=True)
 
 
 def _non_default(message: str) -> Pairs:

@@ -52,7 +52,9 @@ def sniff(head: Head) -> Claim | None:
         "own_clock": vllm_clocks.own_clock(mine),
         "implies": _implied(lines, mine),
     }
-    return Claim(_variant(lines, mine, settings, clock), clock, settings, _written_by(lines, names, clock))
+    return Claim(
+        _variant(lines, mine, settings, clock), clock, settings, _written_by(lines, mine, names, clock)
+    )
 
 
 def _frame(lines: list[str]) -> pl.DataFrame:
@@ -65,17 +67,19 @@ def _mended(lines: list[str], columns: int | None) -> list[str]:
     return hard_wraps.joined(_frame(lines), columns)["text"].to_list() if columns else lines
 
 
-def _written_by(lines: list[str], names: tuple[str, ...], clock: Clock) -> str:
+def _written_by(lines: list[str], mine: pl.DataFrame, names: tuple[str, ...], clock: Clock) -> str:
     """What wrote the stamps, where it was not the log itself."""
     if clock not in (Clock.UTC, Clock.LOCAL):
         return ""
     marks = ("?P<outer>", "?P<epoch>") if clock is Clock.UTC else ("?P<local>",)
-    patterns = {form.name: form.pattern for form in wrappers.WRAPPERS}
-    stamped = next((name for name in names if any(mark in patterns[name] for mark in marks)), None)
+    forms = {form.name: form for form in wrappers.WRAPPERS}
+    stamped = next((name for name in names if any(mark in forms[name].pattern for mark in marks)), None)
     what = "stamps" if clock is Clock.UTC else "dates"
     if stamped:
-        return f"{what} of the wrapper ({stamped})"
-    return f"{what} of the JSON records" if any(_JSON.match(line) for line in lines) else f"{what} as written"
+        return f"{what} of the wrapper ({stamped}: {forms[stamped].writer.partition(';')[0]})"
+    if any(_JSON.match(line) for line in lines):
+        return f"{what} of the JSON records"
+    return f"{what} of wrappers" if clock is Clock.UTC and mine["inner"].count() else f"{what} as written"
 
 
 def _variant(lines: list[str], mine: pl.DataFrame, settings: dict[str, Any], clock: Clock) -> str:

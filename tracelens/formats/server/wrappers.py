@@ -158,6 +158,13 @@ def unwrap(lines: pl.DataFrame, names: Sequence[str], prefix: str = "") -> pl.Da
     return lines
 
 
+def bare(line: str, names: Sequence[str], prefix: str = "") -> str:
+    """One line without the wrappers of its file."""
+    for name in names:
+        line = _COMPILED[name].sub("", line, count=1)
+    return re.sub(rf"^({PREFIX}){re.escape(prefix)}", r"\1", line) if prefix else line
+
+
 def unwrap_by_line(lines: pl.DataFrame) -> pl.DataFrame:
     """Take wrappers off single lines that are no log lines as they stand, where a log line stands behind."""
     text = pl.col("text")

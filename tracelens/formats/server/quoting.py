@@ -1,0 +1,99 @@
+"""Lines that hold what users wrote - a prompt, an answer, a body - and whether that text ends on them.
+
+vLLM writes such text as Python's repr or as JSON, never with a line end in it.  Read from the left, the text therefore ends
+at its closing quote, whatever stands in it.  Where a line was cut or broken before that, all that follows is text: to the
+end of the line, and on the lines below up to the next one that begins as a log line does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from tracelens.formats.server import framing, wrappers
+
+STRING: Final = r"(?:'(?:[^'\\]|\\(?s:.))*'|\"(?:[^\"\\]|\\(?s:.))*\")"
+"""A whole literal of Python or JSON."""
+REST: Final = rf"(?:[^'\"]|{STRING})*"
+"""Text in which every quotation is closed."""
+
+_STARTS: Final = ("Received request ", "Generated response ", "Request ")
+_HOLDS: Final = r"^(?:Received request |Generated response |Request .*?(?: details: | JSON body: ))"
+_TEXT: Final = (
+    rf"(?:Received request \S+: prompt: (?:{STRING}|None), |Request \S+ details: prompt: (?:{STRING}|None), "
+    rf"|Generated response \S+(?: \([^)]*\))?: output: (?:{STRING}|None), |Request \S+ JSON body: \{{"
+    r"|Received request \S+: params: )"
+)
+_WHOLE: Final = (
+    rf"^(?:Received request \S+: (?:prompt: (?:{STRING}|None), |params: ){REST}\.|Request \S+ details: prompt: (?:{STRING}|None), {REST}\."
+    rf"|Generated response \S+(?: \([^)]*\))?: output: (?:{STRING}|None), [^'\"]*finish_reason: \w+"
+    rf"|Request \S+ JSON body: \{{(?:[^'\"]|\"(?:[^\"\\]|\\(?s:.))*\")*\}})\s*$"
+)
+_HOLDING: Final = re.compile(_HOLDS)
+_ENDING: Final = re.compile(_WHOLE)
+_TEXT_END: Final = re.compile(_TEXT)
+_HEADER: Final = re.compile(framing.HEADER)
+_ANSI: Final = re.compile(framing.ANSI)
+_BEGINS: Final = rf"^(?:{wrappers.INNER}|Traceback \(most recent call last\))"
+_BEGINNING: Final = re.compile(_BEGINS)
+_MAX_BELOW: Final = 64
+"""As many lines below an open text may belong to it."""
+
+
+def holds_text(message: str) -> bool:
+    """Whether a message is of a form that holds text of users."""
+    return _HOLDING.match(message) is not None
+
+
+def is_whole(message: str) -> bool:
+    """Whether a message that holds text goes to its proper end."""
+    return _ENDING.match(message) is not None
+
+
+def text_end(message: str) -> int | None:
+    """Where the text of users in a message that holds some has ended; None where it has not."""
+    found = _TEXT_END.match(message)
+    return found.end() if found else None
+
+
+def below_open(records: pl.DataFrame) -> pl.Series:
+    """Which records (``text, level, message``) have no header and stand below a text that has not ended."""
+    message = pl.col("message").fill_null("")
+    starts = pl.any_horizontal([message.str.starts_with(start) for start in _STARTS])
+    mask = records.select(starts).to_series()
+    nothing = pl.repeat(value=False, n=records.height, dtype=pl.Boolean, eager=True)
+    if not mask.any():
+        return nothing
+    suspect = records.filter(mask).select(
+        is_open=message.str.contains(_HOLDS) & ~message.str.contains(_WHOLE)
+    )
+    if not suspect["is_open"].any():
+        return nothing
+    is_open = nothing.scatter(mask.arg_true(), suspect["is_open"])
+    row = pl.int_range(pl.len())
+    begins = pl.col("level").is_not_null() | pl.col("text").str.contains(_BEGINS)
+    marked = records.select(
+        row=row, begins=begins, is_open=is_open, has_text=pl.col("text").str.contains(r"\S")
+    )
+    above = pl.when("begins")
+    return marked.select(
+        ~pl.col("begins")
+        & pl.col("has_text")
+        & above.then("is_open").forward_fill().fill_null(value=False)
+        & (pl.col("row") - above.then("row").forward_fill() <= _MAX_BELOW)
+    ).to_series()
+
+
+def is_open(lines: Sequence[bytes], settings: Mapping[str, Any]) -> bool:
+    """Whether the last of some physical lines stands in or below a text that has not ended."""
+    for line in reversed(lines[-_MAX_BELOW:]):
+        text = _ANSI.sub("", line.decode("utf-8", "replace")).rstrip("\r")
+        text = wrappers.bare(text, settings.get("wrappers", ()), settings.get("prefix", ""))
+        if _BEGINNING.match(text):
+            header = _HEADER.match(text)
+            message = text[header.end() :] if header else ""
+            return holds_text(message) and not is_whole(message)
+    return False
