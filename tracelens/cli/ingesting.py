@@ -13,7 +13,7 @@ import click
 from tracelens.cli.options import DEFAULT_CASE, on_case
 from tracelens.cli.output import say
 from tracelens.text.terminal import clean, columns, pad, shorten
-from tracelens.units import count, plural, size
+from tracelens.units import count, percent, plural, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,9 @@ def _remarks(one: FileReport) -> Iterator[str]:
         often = (
             "" if one.commonest_issue_count == one.skipped else f", {count(one.commonest_issue_count)} times"
         )
-        yield f"{plural(one.skipped, 'line')} not understood, {'mostly ' if often else ''}{one.commonest_issue}{often} (first: {first})"
+        kind = f"{'mostly ' if often else ''}{one.commonest_issue}{often}"
+        share = percent(one.skipped / one.lines)
+        yield f"{plural(one.skipped, 'line')} ({share}) not understood, {kind} (first: {first})"
     if one.time_basis not in _EXACT:
         yield f"time: {one.time_basis}"
     if one.note:
