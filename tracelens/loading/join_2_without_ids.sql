@@ -147,7 +147,45 @@ WHERE (comparable.by_input OR comparable.by_output OR comparable.by_max)
 
 -- The vote, over requests that few others are like.
 CREATE OR REPLACE TEMP TABLE offset_vote AS
-WITH allowed AS (
+WITH client_group AS (
+    SELECT DISTINCT
+        source_id,
+        likeness,
+        alike_count
+    FROM client_likeness
+),
+
+request_group AS (
+    SELECT DISTINCT
+        source_id,
+        likeness,
+        alike_count
+    FROM request_likeness
+),
+
+few_alike AS (
+    SELECT
+        client_group.source_id,
+        client_group.likeness
+    FROM client_group
+    INNER JOIN request_group
+        ON client_group.source_id = request_group.source_id AND client_group.likeness = request_group.likeness
+    WHERE client_group.alike_count * request_group.alike_count <= 64
+),
+
+voting_client AS (
+    SELECT client_likeness.*
+    FROM client_likeness
+    SEMI JOIN few_alike ON client_likeness.source_id = few_alike.source_id AND client_likeness.likeness = few_alike.likeness
+),
+
+voting_request AS (
+    SELECT request_likeness.*
+    FROM request_likeness
+    SEMI JOIN few_alike ON request_likeness.source_id = few_alike.source_id AND request_likeness.likeness = few_alike.likeness
+),
+
+allowed AS (
     SELECT
         client.source_id,
         client.line_no,
@@ -156,10 +194,9 @@ WITH allowed AS (
             server.arrival_s - client.sent_s - client.ttft_s, server.arrival_s - client.sent_s - client.e2e_s
         ) - client.slack_s AS low_s,
         server.arrival_s + server.arrival_error_s - client.sent_s + client.slack_s AS high_s
-    FROM client_likeness AS client
-    INNER JOIN request_likeness AS server ON client.source_id = server.source_id AND client.likeness = server.likeness
-    WHERE client.alike_count * server.alike_count <= 64
-        AND (client.is_relative OR abs(server.arrival_s - client.sent_s) < 15 * 3600)
+    FROM voting_client AS client
+    INNER JOIN voting_request AS server ON client.source_id = server.source_id AND client.likeness = server.likeness
+    WHERE client.is_relative OR abs(server.arrival_s - client.sent_s) < 15 * 3600
 ),
 
 -- A row votes once, however many candidates of it allow the same difference.
@@ -274,24 +311,49 @@ server AS (
         floor(arrival_s / 10)::BIGINT AS bucket,
         count(*) OVER (PARTITION BY source_id, likeness, floor(arrival_s / 10)) AS near_count
     FROM request_likeness
+    WHERE source_id IN (SELECT offset_vote.source_id FROM offset_vote WHERE offset_vote.is_sure)
+),
+
+crowded AS (
+    SELECT DISTINCT
+        source_id,
+        likeness,
+        bucket
+    FROM server
+    WHERE near_count > 64
+),
+
+crowded_row AS (
+    SELECT DISTINCT
+        client.source_id,
+        client.line_no
+    FROM client
+    SEMI JOIN crowded
+        ON
+            client.source_id = crowded.source_id
+            AND client.likeness = crowded.likeness
+            AND client.bucket = crowded.bucket
+),
+
+sparse AS (
+    SELECT *
+    FROM server
+    WHERE near_count <= 64
 ),
 
 fitting AS (
-    SELECT DISTINCT
+    SELECT
         client.source_id,
         client.line_no,
-        server.request_id,
-        server.near_count > 64 AS is_crowded
+        sparse.request_id
     FROM client
-    INNER JOIN server
-        ON
-            client.source_id = server.source_id AND client.likeness = server.likeness AND client.bucket = server.bucket
-            AND (server.near_count <= 64 OR client.alike_count = 1)
+    INNER JOIN sparse
+        ON client.source_id = sparse.source_id AND client.likeness = sparse.likeness AND client.bucket = sparse.bucket
     WHERE greatest(
-            server.first_token_s - client.sent_s - client.ttft_s, server.end_s - client.sent_s - client.e2e_s,
-            server.arrival_s - client.sent_s - client.ttft_s, server.arrival_s - client.sent_s - client.e2e_s
+            sparse.first_token_s - client.sent_s - client.ttft_s, sparse.end_s - client.sent_s - client.e2e_s,
+            sparse.arrival_s - client.sent_s - client.ttft_s, sparse.arrival_s - client.sent_s - client.e2e_s
         ) - client.slack_s <= client.offset_high_s
-        AND server.arrival_s + server.arrival_error_s - client.sent_s + client.slack_s >= client.offset_low_s
+        AND sparse.arrival_s + sparse.arrival_error_s - client.sent_s + client.slack_s >= client.offset_low_s
 )
 
 SELECT
@@ -299,9 +361,9 @@ SELECT
     line_no,
     request_id
 FROM fitting
+ANTI JOIN crowded_row ON fitting.source_id = crowded_row.source_id AND fitting.line_no = crowded_row.line_no
 QUALIFY count(*) OVER (PARTITION BY source_id, line_no) = 1
-    AND count(*) OVER (PARTITION BY source_id, request_id) = 1
-    AND count(*) FILTER (WHERE is_crowded) OVER (PARTITION BY source_id, line_no) = 0;
+    AND count(*) OVER (PARTITION BY source_id, request_id) = 1;
 
 -- A request that two such files have belongs to the first.
 INSERT INTO client_link
