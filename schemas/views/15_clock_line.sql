@@ -58,7 +58,7 @@ bounding AS (
     WHERE (low_s IS NOT NULL OR high_s IS NOT NULL) AND isfinite(coalesce(low_s, 0)) AND isfinite(coalesce(high_s, 0))
 ),
 
--- Below 10 minutes a drift moves the offset less than networks do, and nothing can tell them apart.
+-- Within a minute even 200 ppm move the offset by no more than 6 ms from the middle: left out.
 span AS (
     SELECT
         run_id,
@@ -67,7 +67,7 @@ span AS (
         min(high_at_ts) AS first_ts,
         epoch(max(high_at_ts) - min(high_at_ts)) AS span_s,
         min(high_at_ts) + (max(high_at_ts) - min(high_at_ts)) / 2 AS middle_ts,
-        epoch(max(high_at_ts) - min(high_at_ts)) >= 600 AND count(*) >= 20 AS can_drift,
+        epoch(max(high_at_ts) - min(high_at_ts)) >= 60 AND count(*) >= 20 AS can_drift,
         count(*) AS pair_count,
         count(*) FILTER (WHERE low_s IS NULL) AS open_count
     FROM bounding

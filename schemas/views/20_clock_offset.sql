@@ -64,7 +64,7 @@ COMMENT ON COLUMN clock_offset.high_s IS 'Upper end, seconds. Below low_s where 
 COMMENT ON COLUMN clock_offset.chosen_s IS 'The value that stages are computed with: 0 on one host, else the middle; NULL where there is none.';
 COMMENT ON COLUMN clock_offset.error_s IS 'How far chosen_s may be off, seconds.';
 COMMENT ON COLUMN clock_offset.drift IS 'How much the second clock gains on the first, seconds per second, where the shared requests force it: no constant offset fits them. NULL: none is needed.';
-COMMENT ON COLUMN clock_offset.drift_low IS 'Lowest drift that the shared requests allow, seconds per second; NULL below 10 minutes, on one host, or where nothing bounds it. Beyond 200 ppm nothing is looked for.';
+COMMENT ON COLUMN clock_offset.drift_low IS 'Lowest drift that the shared requests allow, seconds per second; NULL below a minute or 20 pairs, on one host, or where nothing bounds it. Beyond 200 ppm nothing is looked for.';
 COMMENT ON COLUMN clock_offset.drift_high IS 'Highest drift that they allow.';
 COMMENT ON COLUMN clock_offset.middle_ts IS 'Instant, on the first clock, at which low_s and high_s hold; elsewhere the drift counts.';
 COMMENT ON COLUMN clock_offset.basis IS 'How it was found.';
