@@ -39,21 +39,23 @@ SELECT
 FROM _clock_line
 UNION ALL
 SELECT
-    gpu.run_id,
-    gpu.source_id AS from_source_id,
+    run_id,
+    source_id AS from_source_id,
     NULL AS to_source_id,
-    NULL AS low_s,
-    NULL AS high_s,
-    NULL AS chosen_s,
-    NULL AS error_s,
+    low_s,
+    high_s,
+    (low_s + high_s) / 2 AS chosen_s,
+    (high_s - low_s) / 2 AS error_s,
     NULL AS drift,
     NULL AS drift_low,
     NULL AS drift_high,
     NULL AS middle_ts,
-    'a GPU log shares no event with a server; its stamps are taken as they are (--gpu-tz)' AS basis,
+    CASE
+        WHEN is_needed THEN verdict
+        ELSE 'a GPU log shares no event with a server; its stamps are taken as they are (--gpu-tz)'
+    END AS basis,
     0 AS pair_count
-FROM source AS gpu
-WHERE gpu.side = 'gpu';
+FROM gpu_alignment;
 
 COMMENT ON VIEW clock_offset IS 'One row per pair of clocks: how far the second is ahead of the first, as an interval. Stamps are never rewritten.';
 COMMENT ON COLUMN clock_offset.run_id IS 'Run.';
