@@ -8,7 +8,6 @@ WITH nested AS (
     -- after the server had its first token.  Headers are no bound (before 0.17 the arrival is stamped after they leave).
     -- The end is one only for an answer that came whole, without a stream, and where decode is stated (V0 stamps it late).
     SELECT
-        client.run_id,
         client.source_id AS client_source_id,
         server.source_id AS server_source_id,
         client.client_sent_ts AS high_at_ts,
@@ -30,7 +29,6 @@ WITH nested AS (
     -- Log lines of the request: "Received" after the send and before the headers, the end before the client's end, unless
     -- the client went away before.  A stamp is the interval [event_ts, event_ts + error_s).
     SELECT
-        client.run_id,
         client.source_id AS client_source_id,
         logged.source_id AS server_source_id,
         client.client_sent_ts AS high_at_ts,
@@ -61,7 +59,6 @@ bounding AS (
 -- Within a minute even 200 ppm move the offset by no more than 6 ms from the middle: left out.
 span AS (
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         min(high_at_ts) AS first_ts,
@@ -71,13 +68,12 @@ span AS (
         count(*) AS pair_count,
         count(*) FILTER (WHERE low_s IS NULL) AS open_count
     FROM bounding
-    GROUP BY run_id, client_source_id, server_source_id
+    GROUP BY client_source_id, server_source_id
 ),
 
 -- A first guess at the drift (Theil and Sen over the medians of 32 slices), good enough to lay the pairs side by side.
 slice AS (
     SELECT
-        bounding.run_id,
         bounding.client_source_id,
         bounding.server_source_id,
         floor(32 * epoch(bounding.high_at_ts - span.first_ts) / span.span_s) AS slice_no,
@@ -85,8 +81,7 @@ slice AS (
     FROM bounding
     INNER JOIN span
         ON
-            bounding.run_id = span.run_id
-            AND bounding.client_source_id = span.client_source_id
+            bounding.client_source_id = span.client_source_id
             AND bounding.server_source_id = span.server_source_id
     WHERE span.can_drift AND bounding.low_s IS NOT NULL AND bounding.high_s IS NOT NULL
     GROUP BY ALL
@@ -94,7 +89,6 @@ slice AS (
 
 guess AS (
     SELECT
-        span.run_id,
         span.client_source_id,
         span.server_source_id,
         greatest(-2e-4, least(2e-4, median(
@@ -103,13 +97,11 @@ guess AS (
     FROM span
     INNER JOIN slice
         ON
-            span.run_id = slice.run_id
-            AND span.client_source_id = slice.client_source_id
+            span.client_source_id = slice.client_source_id
             AND span.server_source_id = slice.server_source_id
     INNER JOIN slice AS other
         ON
-            slice.run_id = other.run_id
-            AND slice.client_source_id = other.client_source_id
+            slice.client_source_id = other.client_source_id
             AND slice.server_source_id = other.server_source_id
             AND other.slice_no >= slice.slice_no + 4
     GROUP BY ALL
@@ -117,7 +109,6 @@ guess AS (
 
 level AS (
     SELECT
-        bounding.run_id,
         bounding.client_source_id,
         bounding.server_source_id,
         span.can_drift,
@@ -132,19 +123,16 @@ level AS (
     FROM bounding
     INNER JOIN span
         ON
-            bounding.run_id = span.run_id
-            AND bounding.client_source_id = span.client_source_id
+            bounding.client_source_id = span.client_source_id
             AND bounding.server_source_id = span.server_source_id
     LEFT JOIN guess
         ON
-            span.run_id = guess.run_id
-            AND span.client_source_id = guess.client_source_id
+            span.client_source_id = guess.client_source_id
             AND span.server_source_id = guess.server_source_id
 ),
 
 bound AS (
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         max(level_low_s) AS low_s,
@@ -152,13 +140,12 @@ bound AS (
         count(*) FILTER (WHERE level_low_s IS NULL) AS open_count,
         count(*) AS pair_count
     FROM level
-    GROUP BY run_id, client_source_id, server_source_id
+    GROUP BY client_source_id, server_source_id
 ),
 
 -- Where pairs contradict each other: the offset that most of them allow (Marzullo's sweep over the intervals' ends).
 edge AS (
     SELECT
-        level.run_id,
         level.client_source_id,
         level.server_source_id,
         bound.open_count,
@@ -167,15 +154,13 @@ edge AS (
     FROM bound
     INNER JOIN level
         ON
-            bound.run_id = level.run_id
-            AND bound.client_source_id = level.client_source_id
+            bound.client_source_id = level.client_source_id
             AND bound.server_source_id = level.server_source_id
     WHERE bound.low_s > bound.high_s AND bound.pair_count >= 10
 ),
 
 swept AS (
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         pair_count,
@@ -185,7 +170,7 @@ swept AS (
     FROM edge
     WHERE turn.at_s IS NOT NULL
     WINDOW sweep AS (
-        PARTITION BY run_id, client_source_id, server_source_id
+        PARTITION BY client_source_id, server_source_id
         ORDER BY turn.at_s ASC, turn.step DESC
         ROWS UNBOUNDED PRECEDING
     )
@@ -193,14 +178,13 @@ swept AS (
 
 majority AS (
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         max(agreeing_count) AS agreeing_count,
         arg_max({'low_s': low_s, 'high_s': high_s}, {'agreeing_count': agreeing_count, 'width_s': high_s - low_s}) AS winner
     FROM swept
     WHERE high_s IS NOT NULL
-    GROUP BY run_id, client_source_id, server_source_id
+    GROUP BY client_source_id, server_source_id
     HAVING max(agreeing_count) >= 0.8 * max(pair_count)
 ),
 
@@ -209,17 +193,15 @@ agreeing AS (
     FROM level
     INNER JOIN bound
         ON
-            level.run_id = bound.run_id
-            AND level.client_source_id = bound.client_source_id
+            level.client_source_id = bound.client_source_id
             AND level.server_source_id = bound.server_source_id
     LEFT JOIN majority
         ON
-            level.run_id = majority.run_id
-            AND level.client_source_id = majority.client_source_id
+            level.client_source_id = majority.client_source_id
             AND level.server_source_id = majority.server_source_id
     WHERE
         CASE
-            WHEN majority.run_id IS NOT NULL
+            WHEN majority.client_source_id IS NOT NULL
                 THEN
                     coalesce(level.level_low_s <= majority.winner.low_s, TRUE)
                     AND coalesce(level.level_high_s >= majority.winner.high_s, TRUE)
@@ -230,23 +212,21 @@ agreeing AS (
 flat AS (
     -- What the pairs say where the two clocks run alike.
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         max(low_s) AS low_s,
         min(high_s) AS high_s
     FROM agreeing
-    GROUP BY run_id, client_source_id, server_source_id
+    GROUP BY client_source_id, server_source_id
 ),
 
 -- Of each slice only the two pairs that bound the line best: fewer half planes, so the polygon is never too small.
 half_plane AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY run_id, client_source_id, server_source_id) AS plane_no
+        row_number() OVER (PARTITION BY client_source_id, server_source_id) AS plane_no
     FROM (
         SELECT
-            run_id,
             client_source_id,
             server_source_id,
             -1.0 AS a,
@@ -254,10 +234,9 @@ half_plane AS (
             -arg_max(low_s, level_low_s) AS c
         FROM agreeing
         WHERE can_drift AND low_s IS NOT NULL
-        GROUP BY run_id, client_source_id, server_source_id, low_slice_no
+        GROUP BY client_source_id, server_source_id, low_slice_no
         UNION ALL
         SELECT
-            run_id,
             client_source_id,
             server_source_id,
             1.0 AS a,
@@ -265,11 +244,10 @@ half_plane AS (
             arg_min(high_s, level_high_s) AS c
         FROM agreeing
         WHERE can_drift AND high_s IS NOT NULL
-        GROUP BY run_id, client_source_id, server_source_id, high_slice_no
+        GROUP BY client_source_id, server_source_id, high_slice_no
         UNION ALL
         -- No clock that a computer has is worse than 200 ppm.
         SELECT
-            run_id,
             client_source_id,
             server_source_id,
             0.0 AS a,
@@ -282,7 +260,6 @@ half_plane AS (
 
 crossing AS (
     SELECT
-        one.run_id,
         one.client_source_id,
         one.server_source_id,
         (one.c * other.b - other.c * one.b) / (one.a * other.b - other.a * one.b) AS offset_s,
@@ -290,8 +267,7 @@ crossing AS (
     FROM half_plane AS one
     INNER JOIN half_plane AS other
         ON
-            one.run_id = other.run_id
-            AND one.client_source_id = other.client_source_id
+            one.client_source_id = other.client_source_id
             AND one.server_source_id = other.server_source_id
             AND one.plane_no < other.plane_no
             AND abs(one.a * other.b - other.a * one.b) > 1e-9
@@ -299,7 +275,6 @@ crossing AS (
 
 polygon AS (
     SELECT
-        run_id,
         client_source_id,
         server_source_id,
         list({'offset_s': offset_s, 'drift': drift}) AS corners,
@@ -309,7 +284,6 @@ polygon AS (
         max(drift) AS drift_high
     FROM (
         SELECT
-            crossing.run_id,
             crossing.client_source_id,
             crossing.server_source_id,
             crossing.offset_s,
@@ -317,13 +291,12 @@ polygon AS (
         FROM crossing
         INNER JOIN half_plane
             ON
-                crossing.run_id = half_plane.run_id
-                AND crossing.client_source_id = half_plane.client_source_id
+                crossing.client_source_id = half_plane.client_source_id
                 AND crossing.server_source_id = half_plane.server_source_id
         GROUP BY ALL
         HAVING max(half_plane.a * crossing.offset_s + half_plane.b * crossing.drift - half_plane.c) <= 1e-6
     )
-    GROUP BY run_id, client_source_id, server_source_id
+    GROUP BY client_source_id, server_source_id
     -- Open to one side it bounds nothing.
     HAVING count(DISTINCT round(offset_s, 9)) > 1 OR min(offset_s) = max(offset_s)
 ),
@@ -332,7 +305,7 @@ local_client AS (
     -- Every API call in the server's log came from its own host.
     SELECT run_id
     FROM access_line
-    WHERE method = 'POST' AND run_id IN (SELECT span.run_id FROM span)
+    WHERE method = 'POST'
     GROUP BY run_id
     HAVING bool_and(
             starts_with(client_addr, '127.') OR starts_with(client_addr, '[::1]')
@@ -342,7 +315,7 @@ local_client AS (
 
 judged AS (
     SELECT
-        span.run_id,
+        source.run_id,
         span.client_source_id,
         span.server_source_id,
         span.middle_ts,
@@ -350,9 +323,9 @@ judged AS (
         span.pair_count,
         coalesce(majority.agreeing_count, CASE WHEN coalesce(bound.low_s <= bound.high_s, TRUE) THEN span.pair_count END) AS agreeing_count,
         -- What contradicts itself is shown as it is.
-        CASE WHEN flat.run_id IS NULL THEN bound.low_s ELSE flat.low_s END AS flat_low_s,
-        CASE WHEN flat.run_id IS NULL THEN bound.high_s ELSE flat.high_s END AS flat_high_s,
-        flat.run_id IS NOT NULL AS has_majority,
+        CASE WHEN flat.client_source_id IS NULL THEN bound.low_s ELSE flat.low_s END AS flat_low_s,
+        CASE WHEN flat.client_source_id IS NULL THEN bound.high_s ELSE flat.high_s END AS flat_high_s,
+        flat.client_source_id IS NOT NULL AS has_majority,
         polygon.corners,
         polygon.low_s,
         polygon.high_s,
@@ -365,37 +338,27 @@ judged AS (
     INNER JOIN source ON span.client_source_id = source.source_id
     INNER JOIN bound
         ON
-            span.run_id = bound.run_id
-            AND span.client_source_id = bound.client_source_id
+            span.client_source_id = bound.client_source_id
             AND span.server_source_id = bound.server_source_id
     LEFT JOIN flat
         ON
-            span.run_id = flat.run_id
-            AND span.client_source_id = flat.client_source_id
+            span.client_source_id = flat.client_source_id
             AND span.server_source_id = flat.server_source_id
     LEFT JOIN majority
         ON
-            span.run_id = majority.run_id
-            AND span.client_source_id = majority.client_source_id
+            span.client_source_id = majority.client_source_id
             AND span.server_source_id = majority.server_source_id
     LEFT JOIN polygon
         ON
-            span.run_id = polygon.run_id
-            AND span.client_source_id = polygon.client_source_id
+            span.client_source_id = polygon.client_source_id
             AND span.server_source_id = polygon.server_source_id
-    LEFT JOIN local_client ON span.run_id = local_client.run_id
+    LEFT JOIN local_client ON source.run_id = local_client.run_id
 ),
 
 settled AS (
     SELECT
-        * EXCLUDE (low_s, high_s, drift_low, drift_high, corners, is_one_host),
-        coalesce(is_one_host, FALSE) AS is_one_host,
-        coalesce(has_majority AND can_drift AND corners IS NOT NULL AND NOT coalesce(is_one_host, FALSE), FALSE) AS is_line,
-        low_s,
-        high_s,
-        drift_low,
-        drift_high,
-        corners
+        * REPLACE (coalesce(is_one_host, FALSE) AS is_one_host),
+        coalesce(has_majority AND can_drift AND corners IS NOT NULL AND NOT coalesce(is_one_host, FALSE), FALSE) AS is_line
     FROM judged
 )
 
