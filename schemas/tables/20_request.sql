@@ -72,7 +72,7 @@ COMMENT ON COLUMN server_request.queue_s IS 'Queued to first scheduled, seconds.
 COMMENT ON COLUMN server_request.prefill_s IS 'First scheduled to first token, seconds. In a response it is what vLLM calls time_to_first_token_ms.';
 COMMENT ON COLUMN server_request.decode_s IS 'First to last token, seconds; preempted time is in it.';
 COMMENT ON COLUMN server_request.inference_s IS 'First scheduled to last token, seconds.';
-COMMENT ON COLUMN server_request.ttft_s IS 'Arrival to first token, seconds.';
+COMMENT ON COLUMN server_request.ttft_s IS 'Arrival to first token, seconds. It begins at arrival_ts, a client''s TTFT as it sends: the two are not to be compared, their difference is network and front end.';
 COMMENT ON COLUMN server_request.e2e_s IS 'Arrival to last token, seconds.';
 COMMENT ON COLUMN server_request.input_tokens IS 'Prompt tokens.';
 COMMENT ON COLUMN server_request.cached_input_tokens IS 'Prompt tokens that the prefix cache held.';

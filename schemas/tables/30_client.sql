@@ -63,12 +63,12 @@ COMMENT ON COLUMN client_request.client_first_chunk_ts IS 'First chunk with cont
 COMMENT ON COLUMN client_request.client_last_chunk_ts IS 'Last chunk with content arrived.';
 COMMENT ON COLUMN client_request.client_end_ts IS 'The answer was complete, or the client gave up.';
 COMMENT ON COLUMN client_request.client_planned_s IS 'When it was planned, seconds on the source''s own clock, for sources whose zero is unknown.';
-COMMENT ON COLUMN client_request.client_sent_s IS 'When it was sent, seconds on the source''s own clock, for sources whose zero is unknown.';
-COMMENT ON COLUMN client_request.client_wait_s IS 'Planned to sent, seconds: the client''s own queue. Outside TTFT.';
+COMMENT ON COLUMN client_request.client_sent_s IS 'When it was sent, seconds on the source''s own clock, for sources whose zero is unknown (perf_counter and other monotonic clocks): differences hold, times of day do not.';
+COMMENT ON COLUMN client_request.client_wait_s IS 'Planned to sent, seconds: the client''s own queue. Outside TTFT: where a client waits for answers before it sends, TTFT alone leaves out what users would have waited (coordinated omission).';
 COMMENT ON COLUMN client_request.client_headers_s IS 'Sent to headers, seconds.';
 COMMENT ON COLUMN client_request.client_first_byte_s IS 'Sent to first byte of the body, seconds.';
 COMMENT ON COLUMN client_request.client_ttft_s IS 'Sent to first chunk with content, seconds. NULL where the client did not stream: it saw no first token.';
-COMMENT ON COLUMN client_request.client_reported_ttft_s IS 'What the tool itself calls TTFT, seconds.';
+COMMENT ON COLUMN client_request.client_reported_ttft_s IS 'What the tool itself calls TTFT, seconds; where it stops its watch stands in client_ttft_kind, and a role-only chunk or a first byte can be long before the first token.';
 COMMENT ON COLUMN client_request.client_ttft_kind IS 'What the tool''s TTFT stops at: content, role, first_byte, headers or whole_response.';
 COMMENT ON COLUMN client_request.client_e2e_s IS 'Sent to end of the answer, seconds.';
 COMMENT ON COLUMN client_request.client_tpot_s IS 'First to last content chunk over output_tokens - 1, seconds; NULL for fewer than two tokens.';

@@ -32,32 +32,55 @@ GROUP BY coded.run_id;
 COMMENT ON VIEW _server_meaning IS 'One row per run with one known vLLM version: what its own times mean.';
 
 CREATE VIEW _request_timing AS
-WITH crossed AS (
-    -- Stamps of two clocks against each other.  way_back_s is the shortest way back that any request of the file took.
+WITH linked AS (
+    -- The offset of the two clocks as this request was sent, and as its first content came.
     SELECT
         r.*,
         r.arrival_basis IN ('span', 'request log') AS has_arrival,
         meaning.arrival_includes_tokenize,
         meaning.queue_starts,
-        link.error_s AS offset_error_s,
-        link.chosen_s - link.low_s AS way_back_s,
-        epoch(r.arrival_ts - r.client_sent_ts) - link.chosen_s AS way_in_s,
-        epoch(r.client_first_chunk_ts - r.arrival_ts) - r.ttft_s + link.chosen_s AS way_out_s,
-        epoch(r.client_headers_ts - r.arrival_ts) + link.chosen_s AS headers_after_arrival_s,
-        r.ttft_s - r.queue_s - r.prefill_s AS rest_s,
-        CASE
-            WHEN r.client_ttft_s IS NOT NULL THEN 'client'
-            WHEN r.ttft_s IS NOT NULL THEN 'server'
-            WHEN coalesce(r.client_e2e_s, r.e2e_s) IS NOT NULL THEN 'end'
-            ELSE 'none'
-        END AS frame
+        coalesce(link.is_one_host, FALSE) AS is_one_host,
+        _lowest_offset(link.corners, epoch(r.client_sent_ts - link.middle_ts)) AS lowest_s,
+        _highest_offset(link.corners, epoch(r.client_sent_ts - link.middle_ts)) AS highest_s,
+        _lowest_offset(link.corners, epoch(r.client_first_chunk_ts - link.middle_ts)) AS lowest_out_s,
+        _highest_offset(link.corners, epoch(r.client_first_chunk_ts - link.middle_ts)) AS highest_out_s
     FROM request AS r
     LEFT JOIN _server_meaning AS meaning ON r.run_id = meaning.run_id
-    LEFT JOIN clock_offset AS link
+    LEFT JOIN _clock_line AS link
         ON
-            r.run_id = link.run_id AND r.client_source_id = link.from_source_id
-            AND r.server_source_id = link.to_source_id AND link.chosen_s IS NOT NULL
+            r.run_id = link.run_id AND r.client_source_id = link.client_source_id
+            AND r.server_source_id = link.server_source_id AND link.is_known
             AND r.arrival_basis IN ('span', 'request log')
+),
+
+chosen AS (
+    SELECT
+        * EXCLUDE (highest_s, lowest_out_s, highest_out_s),
+        CASE WHEN is_one_host THEN 0.0 ELSE (lowest_s + highest_s) / 2 END AS offset_s,
+        CASE WHEN is_one_host THEN 0.0 ELSE (lowest_out_s + highest_out_s) / 2 END AS offset_out_s,
+        CASE
+            WHEN is_one_host THEN 0.0
+            WHEN lowest_s IS NOT NULL THEN greatest(highest_s - lowest_s, highest_out_s - lowest_out_s) / 2
+        END AS offset_error_s
+    FROM linked
+),
+
+crossed AS (
+    -- Stamps of two clocks against each other.  way_back_s is the shortest way back that any request of the file took.
+    SELECT
+        * EXCLUDE (lowest_s, offset_s, offset_out_s, is_one_host),
+        offset_s - lowest_s AS way_back_s,
+        epoch(arrival_ts - client_sent_ts) - offset_s AS way_in_s,
+        epoch(client_first_chunk_ts - arrival_ts) - ttft_s + offset_out_s AS way_out_s,
+        epoch(client_headers_ts - arrival_ts) + offset_s AS headers_after_arrival_s,
+        ttft_s - queue_s - prefill_s AS rest_s,
+        CASE
+            WHEN client_ttft_s IS NOT NULL THEN 'client'
+            WHEN ttft_s IS NOT NULL THEN 'server'
+            WHEN coalesce(client_e2e_s, e2e_s) IS NOT NULL THEN 'end'
+            ELSE 'none'
+        END AS frame
+    FROM chosen
 ),
 
 headed AS (

@@ -3,6 +3,9 @@ WITH listed AS (
     SELECT
         run_id,
         request_id,
+        -- Which server's request this client's row is was concluded, not stated: so is every stage that joins the two.
+        coalesce(join_basis = 'lengths and times', FALSE) AND frame <> 'server' AS is_matched,
+        frame = 'client' AND client_e2e_s IS NOT NULL AS has_own_decode,
         unnest([
             {
                 'stage': 'client_wait', 'stage_index': 0,
@@ -224,9 +227,20 @@ SELECT
     piece.start_ts AS start_ts,
     piece.duration_s AS duration_s,
     piece.error_s AS error_s,
-    piece.provenance::provenance AS provenance,
-    piece.basis AS basis
-FROM listed;
+    CASE
+        WHEN matched_piece AND piece.provenance = 'observed' THEN 'derived'
+        ELSE piece.provenance
+    END::provenance AS provenance,
+    piece.basis || CASE
+        WHEN matched_piece AND piece.provenance IN ('observed', 'derived') THEN '; client row matched by lengths and times'
+        ELSE ''
+    END AS basis
+FROM (
+    SELECT
+        *,
+        is_matched AND piece.stage <> 'client_wait' AND NOT (piece.stage = 'decode' AND has_own_decode) AS matched_piece
+    FROM listed
+);
 
 COMMENT ON VIEW request_stage IS 'One row per request and stage. All but client_wait and decode add up to the TTFT (the client''s where it is known, else the server''s); with decode they add up to the end-to-end time. Where no first token was seen, they add up to the end-to-end time, most of it in unaccounted.';
 COMMENT ON COLUMN request_stage.run_id IS 'Run.';

@@ -54,14 +54,16 @@ flow AS (
 ),
 
 gpu AS (
+    -- On the server's clock, as far as that is known.
     SELECT
-        run_id,
-        date_trunc('second', sample_ts) AS window_ts,
-        avg(sm_ratio) AS sm_ratio,
-        avg(dram_active_ratio) AS dram_active_ratio,
-        avg(power_w) AS power_w
-    FROM gpu_sample
-    WHERE sample_ts IS NOT NULL
+        sample.run_id,
+        date_trunc('second', _later(sample.sample_ts, coalesce(clock.offset_s, 0))) AS window_ts,
+        avg(sample.sm_ratio) AS sm_ratio,
+        avg(sample.dram_active_ratio) AS dram_active_ratio,
+        avg(sample.power_w) AS power_w
+    FROM gpu_sample AS sample
+    LEFT JOIN _gpu_clock AS clock ON sample.source_id = clock.source_id
+    WHERE sample.sample_ts IS NOT NULL
     GROUP BY ALL
 ),
 

@@ -35,6 +35,12 @@ _SOURCE_HEADS: Final = (
     Column("last UTC", fixed=True),
     Column("time basis", wraps=True),
 )
+_TRAP_HEADS: Final = (
+    Column("run"),
+    Column("file", middle=True),
+    Column("trap", fixed=True),
+    Column("what it means", wraps=True),
+)
 _CLOCK_HEADS: Final = (
     Column("run"),
     Column("clock", middle=True),
@@ -78,6 +84,7 @@ def sources(case_path: Path, run: str, next_time: bool, format_name: str | None)
 
 def _source_screen(case: Case, found: Result, run: str) -> None:
     rows, clocks = found.dicts(), case.query("clock_offsets", run=run).dicts()
+    traps = case.query("source_traps", run=run).dicts()
     if not rows:
         return
     folder, inside = common_folder([row["path"] for row in rows])
@@ -88,6 +95,10 @@ def _source_screen(case: Case, found: Result, run: str) -> None:
         say()
         say("How far the second clock is ahead of the first:")
         _print(_CLOCK_HEADS, [_clock(row, inside) for row in clocks])
+    if traps:
+        say()
+        say("Before numbers of these files are compared:")
+        _print(_TRAP_HEADS, [_trap(row, inside) for row in traps])
     for line in coverage.screen(case, run, inside, terminal_width()):
         say(line)
 
@@ -104,6 +115,15 @@ def _source(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
         _second(row["first_ts"]),
         _second(row["last_ts"]),
         clean(row["time_basis"]),
+    ]
+
+
+def _trap(row: Mapping[str, Any], inside: Callable[[str], str]) -> list[str]:
+    return [
+        clean(row["run_id"]),
+        clean(inside(row["path"])),
+        row["trap"],
+        clean(f"{row['words']}. {row['meaning'][:1].upper()}{row['meaning'][1:]}."),
     ]
 
 

@@ -1,4 +1,5 @@
--- Client, server log, span: the views of one request meet here.  Run after every ingest, over the whole run.
+-- Client, server log, span: the views of one request meet here.  Run after every ingest, over the whole run; join_2 (files
+-- without ids) and join_3 (clocks without a zero) follow it.
 
 -- 1. Internal ids back to external ones.  vLLM 0.14 and later add a dash and 8 hex digits, n > 1 puts "K_" in front.
 --    An id is only ever shortened to one that some source wrote in full; an id that is known itself stays as it is.
@@ -215,6 +216,17 @@ FROM file
 INNER JOIN counted
     ON file.last_position = counted.last_position AND counted.prefix_count = counted.last_position + 1;
 
+-- What was only matched by lengths and times is matched anew.
+UPDATE client_request
+SET request_id = NULL
+FROM client_link AS link
+WHERE client_request.run_id = $run
+    AND link.basis = 'lengths and times'
+    AND client_request.source_id = link.source_id
+    AND client_request.line_no = link.line_no;
+
+DELETE FROM client_match WHERE run_id = $run;
+
 DELETE FROM client_link WHERE run_id = $run;
 
 INSERT INTO client_link
@@ -413,58 +425,7 @@ WHERE client_request.run_id = $run
     AND client_request.source_id = told.source_id
     AND client_request.line_no = told.line_no;
 
--- 3. Clocks with an unknown zero (monotonic stamps, seconds since the first send) are placed by nesting: the server's
---    arrival lies after the send, the server's first token before the client's.
-CREATE OR REPLACE TEMP TABLE zero_point AS
-WITH pair AS (
-    SELECT
-        client.source_id,
-        _later(server.arrival_ts, -client.client_sent_s) AS latest,
-        _later(server.arrival_ts, server.ttft_s - client.client_sent_s - client.client_ttft_s) AS earliest
-    FROM client_request AS client
-    INNER JOIN server_request AS server
-        ON client.run_id = server.run_id AND client.request_id = server.request_id AND server.measured_by IN ('span', 'log')
-    WHERE client.run_id = $run AND client.client_sent_s IS NOT NULL
-),
-
-bound AS (
-    SELECT
-        source_id,
-        min(latest) AS latest,
-        max(earliest) AS earliest,
-        count(*) AS pair_count
-    FROM pair
-    GROUP BY source_id
-)
-
-SELECT
-    source_id,
-    earliest + (latest - earliest) / 2 AS zero_ts,
-    epoch(latest - earliest) / 2 AS error_s,
-    pair_count
-FROM bound
-WHERE latest >= earliest;
-
-UPDATE client_request
-SET
-    client_planned_ts = _later(zero_ts, client_planned_s),
-    client_sent_ts = _later(zero_ts, client_sent_s),
-    client_headers_ts = _later(zero_ts, client_sent_s + client_headers_s),
-    client_first_byte_ts = _later(zero_ts, client_sent_s + client_first_byte_s),
-    client_first_chunk_ts = _later(zero_ts, client_sent_s + client_ttft_s),
-    client_end_ts = _later(zero_ts, client_sent_s + client_e2e_s)
-FROM zero_point
-WHERE client_request.run_id = $run AND client_request.source_id = zero_point.source_id;
-
-UPDATE source
-SET
-    time_basis = format(
-        'seconds from an unknown zero, placed by {} shared requests to within {:.0f} ms', pair_count, error_s * 1000
-    )
-FROM zero_point
-WHERE source.source_id = zero_point.source_id;
-
--- 4. V0 on the CPU prints its one cache as "CPU KV cache usage" and a GPU cache of 0.0 % that does not exist.
+-- 3. V0 on the CPU prints its one cache as "CPU KV cache usage" and a GPU cache of 0.0 % that does not exist.
 UPDATE engine_sample
 SET kv_cache_usage_ratio = cpu_kv_cache_usage_ratio
 WHERE run_id = $run
@@ -475,7 +436,7 @@ WHERE run_id = $run
         WHERE server_setting.run_id = $run AND server_setting.key = 'platform' AND server_setting.value = 'cpu'
     );
 
--- 5. --max-log-len cuts the lists of token ids, so their length is no token count.
+-- 4. --max-log-len cuts the lists of token ids, so their length is no token count.
 UPDATE request_event
 SET input_tokens = NULL, output_tokens = NULL, input_char_count = NULL
 WHERE run_id = $run

@@ -11,6 +11,10 @@ SELECT
     link.high_s,
     link.chosen_s,
     link.error_s,
+    link.drift,
+    link.drift_low,
+    link.drift_high,
+    link.middle_ts,
     link.pair_count,
     link.basis
 FROM clock_offset AS link

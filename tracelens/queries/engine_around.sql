@@ -1,6 +1,7 @@
 /*
 The engine's stats lines from some seconds before one request arrived until some seconds after it ended.
-A stamp is the beginning of an interval of error_s, so a line counts where that interval touches the window.
+A stamp is the beginning of an interval of error_s, so a line counts where that interval touches the window. A request that only
+the client saw is laid on the server's clock first; clock_basis says how, or that its offset is not known.
 [params]
 request = ""
 run = ""
@@ -8,11 +9,8 @@ before = 10.0
 after = 10.0
 */
 WITH me AS (
-    SELECT
-        run_id,
-        arrival_ts AS from_ts,
-        arrival_ts + to_microseconds((coalesce(e2e_s, client_e2e_s, client_ttft_s, ttft_s, 0) * 1e6)::BIGINT) AS to_ts
-    FROM request
+    SELECT *
+    FROM _request_window
     WHERE request_id = $request AND $run IN ('', run_id)
 )
 
@@ -33,7 +31,9 @@ SELECT
     sample.preemption_count,
     sample.prefix_cache_hit_ratio,
     source.path,
-    sample.line_no
+    sample.line_no,
+    me.clock_error_s,
+    me.clock_basis
 FROM engine_sample AS sample
 INNER JOIN me
     ON

@@ -7,11 +7,8 @@ before = 10.0
 after = 10.0
 */
 WITH me AS (
-    SELECT
-        run_id,
-        arrival_ts AS from_ts,
-        arrival_ts + to_microseconds((coalesce(e2e_s, client_e2e_s, client_ttft_s, ttft_s, 0) * 1e6)::BIGINT) AS to_ts
-    FROM request
+    SELECT *
+    FROM _request_window
     WHERE request_id = $request AND $run IN ('', run_id)
 )
 
@@ -28,7 +25,9 @@ SELECT
     max(sample.prompt_tps) AS prompt_high_tps,
     min(sample.generation_tps) AS generation_low_tps,
     max(sample.generation_tps) AS generation_high_tps,
-    sum(sample.preemption_count) AS preemption_count
+    sum(sample.preemption_count) AS preemption_count,
+    any_value(me.clock_error_s) AS clock_error_s,
+    any_value(me.clock_basis) AS clock_basis
 FROM engine_sample AS sample
 INNER JOIN me
     ON

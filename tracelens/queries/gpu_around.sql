@@ -1,5 +1,6 @@
 /*
-Mean and highest of each GPU from the arrival of one request to its end, with some seconds more on either side.
+Mean and highest of each GPU from the arrival of one request to its end, with some seconds more on either side. Both are laid
+on the server's clock first; clock_basis says how, or why that is not possible.
 [params]
 request = ""
 run = ""
@@ -7,11 +8,8 @@ before = 1.0
 after = 1.0
 */
 WITH me AS (
-    SELECT
-        run_id,
-        arrival_ts - to_microseconds(($before * 1e6)::BIGINT) AS from_ts,
-        arrival_ts + to_microseconds(((coalesce(e2e_s, client_e2e_s, client_ttft_s, ttft_s, 0) + $after) * 1e6)::BIGINT) AS to_ts
-    FROM request
+    SELECT *
+    FROM _request_window
     WHERE request_id = $request AND $run IN ('', run_id)
 )
 
@@ -32,8 +30,14 @@ SELECT
     any_value(sample.power_limit_w) AS power_limit_w,
     max(sample.temp_c) AS temp_max_c,
     min(sample.sm_clock_mhz) AS sm_clock_low_mhz,
-    max(sample.memory_used_bytes) AS memory_used_max_bytes
+    max(sample.memory_used_bytes) AS memory_used_max_bytes,
+    any_value(me.clock_error_s) + coalesce(max(clock.error_s), 0) AS clock_error_s,
+    any_value(me.clock_basis) || '; ' || any_value(clock.clock_basis) AS clock_basis
 FROM gpu_sample AS sample
-INNER JOIN me ON sample.run_id = me.run_id AND sample.sample_ts BETWEEN me.from_ts AND me.to_ts
+LEFT JOIN _gpu_clock AS clock ON sample.source_id = clock.source_id
+INNER JOIN me
+    ON
+        sample.run_id = me.run_id
+        AND _later(sample.sample_ts, coalesce(clock.offset_s, 0)) BETWEEN _later(me.from_ts, -$before) AND _later(me.to_ts, $after)
 GROUP BY sample.run_id, sample.host, sample.gpu_index
 ORDER BY sample.run_id ASC, sample.host ASC, sample.gpu_index ASC

@@ -71,8 +71,13 @@ def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
-    """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names."""
-    text = (resources.loading() / f"{name}.sql").read_text(encoding="utf-8")
+    """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names.
+
+    A name such as ``join`` also stands for the files ``join_2_*.sql``, ``join_3_*.sql`` that continue it.
+    """
+    folder = resources.loading()
+    paths = [folder / f"{name}.sql", *sorted(folder.glob(f"{name}_[0-9]_*.sql"))]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     for statement in connection.extract_statements(text):
         wanted = {key: value for key, value in params.items() if key in statement.named_parameters}
         connection.execute(statement, wanted or None)
