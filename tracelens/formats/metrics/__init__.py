@@ -5,5 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from tracelens.formats.base import Format
+from tracelens.formats.metrics import (
+    aiperf_gpu,
+    aiperf_scrapes,
+    aiperf_summary,
+    prometheus_api,
+    prometheus_text,
+    promtool_dump,
+    stat_logger,
+)
 
-FORMATS: Final[tuple[Format, ...]] = ()
+FORMATS: Final[tuple[Format, ...]] = (
+    prometheus_text.FORMAT,
+    promtool_dump.FORMAT,
+    prometheus_api.FORMAT,
+    stat_logger.FORMAT,
+    aiperf_scrapes.FORMAT,
+    aiperf_summary.FORMAT,
+    aiperf_gpu.FORMAT,
+)
