@@ -1,6 +1,12 @@
 CREATE VIEW time_window AS
-WITH engine AS (
-    -- Several engines of one second add up; several lines of one engine in one second: the last.
+WITH scraped AS (
+    SELECT DISTINCT source_id
+    FROM metric_sample
+),
+
+engine AS (
+    -- Several engines of one second add up; several lines of one engine in one second: the last.  Of a second that a
+    -- scrape and a stats line state, the scrape counts: they are the same engines.
     SELECT
         run_id,
         window_ts,
@@ -11,13 +17,18 @@ WITH engine AS (
         max(kv_cache_usage_ratio) AS kv_cache_usage_ratio
     FROM (
         SELECT
-            *,
-            date_trunc('second', sample_ts) AS window_ts
+            engine_sample.*,
+            date_trunc('second', engine_sample.sample_ts) AS window_ts
         FROM engine_sample
-        WHERE sample_ts IS NOT NULL
-        QUALIFY row_number() OVER (
-                PARTITION BY run_id, source_id, engine_index, date_trunc('second', sample_ts) ORDER BY line_no DESC
+        LEFT JOIN scraped ON engine_sample.source_id = scraped.source_id
+        WHERE engine_sample.sample_ts IS NOT NULL
+        QUALIFY
+            row_number() OVER (
+                PARTITION BY engine_sample.run_id, engine_sample.source_id, engine_sample.engine_index, window_ts
+                ORDER BY engine_sample.line_no DESC
             ) = 1
+            AND (scraped.source_id IS NOT NULL)
+            = bool_or(scraped.source_id IS NOT NULL) OVER (PARTITION BY engine_sample.run_id, window_ts)
     )
     GROUP BY run_id, window_ts
 ),
@@ -105,12 +116,12 @@ LEFT JOIN gpu ON second.run_id = gpu.run_id AND second.window_ts = gpu.window_ts
 COMMENT ON VIEW time_window IS 'One row per run and second in which any source says something; a value that no source has in that second is NULL.';
 COMMENT ON COLUMN time_window.run_id IS 'Run.';
 COMMENT ON COLUMN time_window.window_ts IS 'Beginning of the second, UTC.';
-COMMENT ON COLUMN time_window.running_count IS 'Requests running, all engines added, as the stats line of that second has it.';
+COMMENT ON COLUMN time_window.running_count IS 'Requests running, all engines added, as the scrape or the stats line of that second has it.';
 COMMENT ON COLUMN time_window.waiting_count IS 'Requests waiting, all engines added.';
 COMMENT ON COLUMN time_window.kv_cache_usage_ratio IS 'KV-cache usage of the fullest engine, 0 to 1.';
 COMMENT ON COLUMN time_window.arrival_count IS 'Requests that arrived in the second.';
 COMMENT ON COLUMN time_window.completion_count IS 'Requests that ended well in the second.';
-COMMENT ON COLUMN time_window.prompt_tps IS 'Prompt tokens per second, mean of the interval that the stats line ends.';
+COMMENT ON COLUMN time_window.prompt_tps IS 'Prompt tokens per second, mean of the interval that the sample ends.';
 COMMENT ON COLUMN time_window.generation_tps IS 'Generated tokens per second, mean of that interval.';
 COMMENT ON COLUMN time_window.sm_ratio IS 'GPU utilisation, mean over GPUs, 0 to 1.';
 COMMENT ON COLUMN time_window.dram_active_ratio IS 'DRAM activity, mean over GPUs, 0 to 1.';

@@ -17,7 +17,10 @@ WITH sample AS (
             max(line_no) OVER (PARTITION BY source_id, sample_ts) AS line_no,
             waiting_count
         FROM engine_sample
-        WHERE sample_ts IS NOT NULL AND waiting_count IS NOT NULL
+        WHERE sample_ts IS NOT NULL
+            AND waiting_count IS NOT NULL
+            -- Scrapes hold the queue time itself, see metric_latency.
+            AND source_id NOT IN (SELECT scraped.source_id FROM metric_sample AS scraped)
     )
     GROUP BY run_id, source_id, sample_ts, line_no
     WINDOW stats AS (PARTITION BY source_id ORDER BY line_no)

@@ -24,7 +24,7 @@ sample AS (
         s.generation_tps,
         (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
         seat.is_stated AS seat_is_stated
-    FROM engine_sample AS s
+    FROM engine_state AS s
     LEFT JOIN seat ON s.run_id = seat.run_id
 )
 
@@ -42,7 +42,7 @@ SELECT
     END AS waits_for
 FROM sample;
 
-COMMENT ON VIEW binding_limit IS 'One row per engine stats line: what the queue waits for at that moment. A queue is a symptom; this names its cause.';
+COMMENT ON VIEW binding_limit IS 'One row per engine stats line or scrape: what the queue waits for at that moment. A queue is a symptom; this names its cause.';
 COMMENT ON COLUMN binding_limit.run_id IS 'Run.';
 COMMENT ON COLUMN binding_limit.source_id IS 'Source of the stats line.';
 COMMENT ON COLUMN binding_limit.line_no IS 'Line of it.';

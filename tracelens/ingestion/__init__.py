@@ -224,6 +224,8 @@ def _load_one(
         table: writer.load(table, files, (options.run, source_id), placement)
         for table, files in sorted(parsed.parts.items())
     }
+    if rows.get("metric_sample"):
+        rows |= writer.derive(options.run, source_id)
     if found.kind.defaults is not None:
         assumed = found.kind.defaults(
             found.claim.settings.get("implies", {}) | writer.stated_settings(source_id)

@@ -215,6 +215,13 @@ class CaseWriter:
         )
         return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''}{missing} FROM {scan}"  # noqa: S608
 
+    def derive(self, run_id: str, source_id: int) -> dict[str, int]:
+        """Enter what the scrapes of a source say of engine, GPUs and settings; returns the number of rows by table."""
+        for name in ("metrics_engine", "metrics_gpu"):
+            self.run_script(name, {"run": run_id, "source": source_id})
+        tables = ("engine_sample", "gpu_sample", "server_setting")
+        return {table: count for table in tables if (count := self._count(table, source_id))}
+
     def stated_settings(self, source_id: int) -> dict[str, str]:
         """Settings that a source states; the last line that states one holds."""
         return dict(

@@ -1,0 +1,51 @@
+CREATE VIEW engine_state AS
+WITH scraped AS (
+    SELECT DISTINCT source_id
+    FROM metric_sample
+),
+
+stated AS (
+    -- When a server log states the engine's state, with a minute on either side.
+    SELECT
+        engine_sample.run_id,
+        min(engine_sample.sample_ts) - INTERVAL 1 MINUTE AS from_ts,
+        max(engine_sample.sample_ts) + INTERVAL 1 MINUTE AS to_ts
+    FROM engine_sample
+    ANTI JOIN scraped ON engine_sample.source_id = scraped.source_id
+    WHERE engine_sample.sample_ts IS NOT NULL AND engine_sample.running_count IS NOT NULL
+    GROUP BY engine_sample.run_id
+    HAVING count(*) >= 3
+)
+
+SELECT engine_sample.*
+FROM engine_sample
+LEFT JOIN scraped ON engine_sample.source_id = scraped.source_id
+LEFT JOIN stated ON engine_sample.run_id = stated.run_id
+WHERE
+    scraped.source_id IS NULL
+    OR stated.run_id IS NULL
+    OR engine_sample.sample_ts NOT BETWEEN stated.from_ts AND stated.to_ts;
+
+COMMENT ON VIEW engine_state IS 'One row per row of engine_sample that conclusions are drawn from. Where a server log''s stats lines (three or more) and scrapes state the same time of a run, the stats lines: nothing is counted twice.';
+COMMENT ON COLUMN engine_state.run_id IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.source_id IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.line_no IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.sample_ts IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.error_s IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.engine_index IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.engine_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.process IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.level IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.prompt_tps IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.generation_tps IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.running_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.waiting_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.deferred_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.swapped_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.preemption_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.kv_cache_usage_ratio IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.cpu_kv_cache_usage_ratio IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.prefix_cache_hit_ratio IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.external_prefix_cache_hit_ratio IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.mm_cache_hit_ratio IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.other IS 'As in engine_sample.';
