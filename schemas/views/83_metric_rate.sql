@@ -16,7 +16,17 @@ WITH counter AS (
         END
 ),
 
-step AS (
+scrape AS (
+    SELECT
+        source_id,
+        scrape_index,
+        min(line_no) AS line_no,
+        min(sample_ts) AS sample_ts
+    FROM metric_sample
+    GROUP BY source_id, scrape_index
+),
+
+seen AS (
     SELECT
         counter.*,
         lag(line_no) OVER series AS from_line_no,
@@ -28,6 +38,24 @@ step AS (
     FROM counter
     WHERE NOT coalesce(is_old_name, FALSE)
     WINDOW series AS (PARTITION BY source_id, name, labels ORDER BY scrape_index, line_no)
+),
+
+step AS (
+    -- A series of vLLM that a scrape has not and the next one has began at 0 in between (V0 writes one when it first counts).
+    SELECT
+        seen.* REPLACE (
+            coalesce(seen.from_line_no, scrape.line_no) AS from_line_no,
+            coalesce(seen.from_ts, scrape.sample_ts) AS from_ts,
+            coalesce(seen.from_scrape_index, scrape.scrape_index) AS from_scrape_index,
+            CASE WHEN seen.earlier IS NULL AND scrape.source_id IS NOT NULL THEN 0.0 ELSE seen.earlier END AS earlier
+        )
+    FROM seen
+    LEFT JOIN scrape
+        ON
+            seen.earlier IS NULL
+            AND seen.metric IS NOT NULL
+            AND seen.source_id = scrape.source_id
+            AND seen.scrape_index = scrape.scrape_index + 1
 ),
 
 fresh AS (

@@ -79,11 +79,24 @@ WITH summed AS (
     GROUP BY engine_index, scrape_index, metric
 ),
 
+beginning AS (
+    SELECT
+        engine_index,
+        min(scrape_index) AS first_index
+    FROM engine_value
+    GROUP BY engine_index
+),
+
 step AS (
     SELECT
-        *,
-        lag(measured) OVER (PARTITION BY engine_index, metric ORDER BY scrape_index) AS earlier
+        summed.*,
+        coalesce(
+            lag(summed.measured) OVER (PARTITION BY summed.engine_index, summed.metric ORDER BY summed.scrape_index),
+            -- V0 writes a counter when it first counts: missing in an earlier scrape, it was 0.
+            CASE WHEN summed.scrape_index > beginning.first_index THEN 0 END
+        ) AS earlier
     FROM summed
+    INNER JOIN beginning ON summed.engine_index = beginning.engine_index
 ),
 
 judged AS (

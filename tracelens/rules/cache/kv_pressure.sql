@@ -57,7 +57,7 @@ WITH stated AS (
         sample_ts,
         engine_index,
         max(swapped_count) AS swapped_count
-    FROM engine_sample
+    FROM engine_state
     GROUP BY source_id, line_no, sample_ts, engine_index
 ),
 

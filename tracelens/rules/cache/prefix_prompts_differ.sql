@@ -117,7 +117,7 @@ sampled AS (
             $stats_interval_s,
             coalesce(epoch(sample_ts - lag(sample_ts) OVER (PARTITION BY source_id, engine_index ORDER BY line_no)), $stats_interval_s)
         ) AS prompt_tokens
-    FROM engine_sample
+    FROM engine_state
     WHERE prefix_cache_hit_ratio IS NOT NULL AND prompt_tps IS NOT NULL
 ),
 

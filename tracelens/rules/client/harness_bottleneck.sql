@@ -50,7 +50,7 @@ WITH idle AS (
         max(e.running_count) AS running_count,
         avg((e.waiting_count > 0)::INTEGER) AS waiting_ratio,
         max(s.amount) AS seat_count
-    FROM engine_sample AS e
+    FROM engine_state AS e
     LEFT JOIN run_setting AS s ON e.run_id = s.run_id AND s.key = 'max_num_seqs'
     WHERE e.running_count IS NOT NULL AND e.waiting_count IS NOT NULL
     GROUP BY e.run_id

@@ -41,7 +41,7 @@ WITH spaced AS (
             AND kv_cache_usage_ratio >= lag(kv_cache_usage_ratio) OVER engine,
             FALSE
         ) AS goes_on
-    FROM engine_sample
+    FROM engine_state
     WINDOW engine AS (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts)
 ),
 
@@ -102,5 +102,5 @@ SELECT
     longest.fall_ratio AS measured_fall_ratio,
     longest.growth_ratio AS measured_growth_ratio,
     $max_correlation AS threshold_correlation
-FROM (SELECT DISTINCT run_id FROM engine_sample) AS runs
+FROM (SELECT DISTINCT run_id FROM engine_state) AS runs
 LEFT JOIN longest ON runs.run_id = longest.run_id

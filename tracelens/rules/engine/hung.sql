@@ -62,7 +62,7 @@ WITH spaced AS (
         lead(s.sample_ts) OVER engine AS later_ts,
         lead(s.running_count) OVER engine AS later_running_count,
         lead(coalesce(s.prompt_tps, 0)) OVER engine AS later_prompt_tps
-    FROM engine_sample AS s
+    FROM engine_state AS s
     INNER JOIN source ON s.source_id = source.source_id AND source.format <> 'sglang_log'
     WINDOW engine AS (PARTITION BY s.source_id, s.engine_index ORDER BY s.line_no, s.sample_ts)
 ),

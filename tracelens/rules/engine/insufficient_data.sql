@@ -35,7 +35,7 @@ WITH sampled AS (
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
         list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:2] AS evidence
-    FROM engine_sample
+    FROM engine_state
     GROUP BY run_id
 ),
 

@@ -54,7 +54,7 @@ WITH spaced AS (
             AND coalesce(s.kv_cache_usage_ratio >= lag(s.kv_cache_usage_ratio) OVER engine, TRUE),
             FALSE
         ) AS goes_on
-    FROM engine_sample AS s
+    FROM engine_state AS s
     WINDOW engine AS (PARTITION BY s.source_id, s.engine_index ORDER BY s.line_no, s.sample_ts)
 ),
 
@@ -133,7 +133,7 @@ worst AS (
 ),
 
 able AS (
-    SELECT run_id FROM engine_sample GROUP BY run_id HAVING count(generation_tps) >= 4
+    SELECT run_id FROM engine_state GROUP BY run_id HAVING count(generation_tps) >= 4
     UNION
     SELECT run_id FROM request WHERE output_tokens IS NOT NULL
 )

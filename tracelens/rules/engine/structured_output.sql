@@ -85,7 +85,7 @@ sampled AS (
         count(deferred_count) AS told_count,
         max(deferred_count) AS deferred_count,
         list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE deferred_count > 0)[:2] AS evidence
-    FROM engine_sample
+    FROM engine_state
     GROUP BY run_id
 ),
 

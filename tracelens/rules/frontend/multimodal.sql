@@ -104,7 +104,7 @@ moment AS (
         sum(running_count) + sum(coalesce(waiting_count, 0)) AS held_count,
         max(sum(running_count) + sum(coalesce(waiting_count, 0))) OVER (PARTITION BY run_id) AS largest_count,
         max(mm_cache_hit_ratio) AS mm_cache_hit_ratio
-    FROM engine_sample
+    FROM engine_state
     WHERE running_count IS NOT NULL
     GROUP BY run_id, source_id, sample_ts, CASE WHEN sample_ts IS NULL THEN line_no END
 ),

@@ -67,7 +67,7 @@ flow AS (
     SELECT
         run_id,
         median(generation_tps) AS generation_tps
-    FROM engine_sample
+    FROM engine_state
     WHERE running_count > 0
     GROUP BY run_id
 ),

@@ -74,7 +74,7 @@ spoken AS (
             lag(sample_ts) OVER (PARTITION BY source_id, engine_index ORDER BY line_no),
             sample_ts - INTERVAL 10 SECONDS
         ) AS from_ts
-    FROM engine_sample
+    FROM engine_state
     WHERE sample_ts IS NOT NULL AND generation_tps > 0 AND coalesce(prompt_tps, 0) <= generation_tps AND running_count > 0
 ),
 

@@ -93,7 +93,7 @@ spoken AS (
             e.run_id,
             e.generation_tps,
             m.is_held
-        FROM (SELECT * FROM engine_sample WHERE sample_ts IS NOT NULL AND generation_tps > 0) AS e
+        FROM (SELECT * FROM engine_state WHERE sample_ts IS NOT NULL AND generation_tps > 0) AS e
         ASOF INNER JOIN (SELECT * FROM marked WHERE sample_ts IS NOT NULL) AS m
             ON e.run_id = m.run_id AND e.sample_ts >= m.sample_ts
         WHERE epoch(e.sample_ts - m.sample_ts) <= 15

@@ -68,7 +68,7 @@ flow AS (
         run_id,
         max(running_count) AS running_count,
         quantile_cont(waiting_count, 0.5) AS waiting_count
-    FROM engine_sample
+    FROM engine_state
     GROUP BY run_id
 ),
 

@@ -45,7 +45,7 @@ WITH flow AS (
     SELECT
         run_id,
         avg((coalesce(generation_tps, 0) > 0 OR coalesce(prompt_tps, 0) > 0)::INTEGER) AS flowing_ratio
-    FROM engine_sample
+    FROM engine_state
     WHERE generation_tps IS NOT NULL OR prompt_tps IS NOT NULL
     GROUP BY run_id
 ),

@@ -57,7 +57,7 @@ flow AS (
         median(generation_tps / running_count) AS seat_tps,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts
-    FROM engine_sample
+    FROM engine_state
     WHERE running_count > 0 AND generation_tps > 0
     GROUP BY run_id
 ),

@@ -63,7 +63,7 @@ again AS (
 ),
 
 told AS (
-    SELECT run_id FROM engine_sample
+    SELECT run_id FROM engine_state
     UNION
     SELECT run_id FROM request
 ),

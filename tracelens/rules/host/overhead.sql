@@ -65,7 +65,7 @@ served AS (
         count(*) AS served_count,
         count(*) FILTER (WHERE running_count > 0 AND generation_tps > 0) / count(*) AS busy_ratio,
         median(running_count) AS running_count
-    FROM engine_sample
+    FROM engine_state
     WHERE running_count IS NOT NULL
     GROUP BY run_id
 ),

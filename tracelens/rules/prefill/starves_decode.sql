@@ -112,7 +112,7 @@ engine AS (
     SELECT
         run_id,
         bool_or(swapped_count IS NOT NULL OR cpu_kv_cache_usage_ratio IS NOT NULL) AS is_v0
-    FROM engine_sample
+    FROM engine_state
     GROUP BY run_id
 ),
 

@@ -110,7 +110,7 @@ stats AS (
     SELECT
         source_id,
         max(line_no) AS last_line
-    FROM engine_sample
+    FROM engine_state
     GROUP BY source_id
 ),
 
