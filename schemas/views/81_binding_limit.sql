@@ -33,7 +33,9 @@ SELECT
     CASE
         WHEN waiting_count IS NULL OR running_count IS NULL THEN 'unknown'
         WHEN waiting_count = 0 THEN 'none'
-        WHEN coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0 THEN 'stalled'
+        -- The first of several scrapes has no rate at all: that is no standstill.
+        WHEN coalesce(prompt_tps, generation_tps) IS NOT NULL AND coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0
+            THEN 'stalled'
         WHEN deferred_count >= waiting_count THEN 'deferred'
         WHEN kv_cache_usage_ratio >= 0.9 OR preemption_count > 0 THEN 'kv'
         WHEN running_count >= 0.98 * seat_count THEN 'seats'

@@ -80,6 +80,8 @@ FROM step
 LEFT JOIN fresh
     ON step.source_id = fresh.source_id AND step.place = fresh.place AND step.scrape_index = fresh.scrape_index;
 
+COMMENT ON VIEW _metric_step IS 'One row per value of a counter or of a histogram''s part, with the value before it in the series and what it grew by.';
+
 CREATE VIEW metric_rate AS
 SELECT
     run_id,

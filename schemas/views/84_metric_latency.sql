@@ -32,6 +32,8 @@ SELECT
 FROM grown
 WHERE increase IS NOT NULL OR is_alone;
 
+COMMENT ON VIEW _histogram_growth IS 'One row per part of a histogram of times and pair of scrapes: what it grew by, its bucket''s upper edge and its minute.';
+
 -- From the growth of buckets, sum and count to counts, means and the bucket that each percentile lies in.
 CREATE MACRO _bucket_low(edges, low_count) AS
 coalesce(list_max([e.upper_s FOR e IN edges IF e.grown < low_count]), 0.0);
@@ -105,7 +107,7 @@ SELECT
     totalled.* EXCLUDE (observed, total_s),
     coalesce(totalled.observed, bucketed.bucket_count)::BIGINT AS observed_count,
     CASE WHEN totalled.observed > 0 THEN totalled.total_s / totalled.observed END AS mean_s,
-    CASE WHEN totalled.observed > 0 AND totalled.total_s IS NOT NULL AND NOT totalled.is_reset THEN 0.0 END AS mean_error_s,
+    CASE WHEN totalled.observed > 0 AND totalled.total_s IS NOT NULL AND NOT totalled.is_reset THEN 0.0::DOUBLE END AS mean_error_s,
     CASE WHEN bucketed.bucket_count > 0 THEN bucketed.edges END AS edges,
     bucketed.bucket_count
 FROM totalled
@@ -115,6 +117,8 @@ LEFT JOIN bucketed
         AND totalled.source_id = bucketed.source_id
         AND totalled.metric = bucketed.metric
         AND totalled.minute_ts IS NOT DISTINCT FROM bucketed.minute_ts;
+
+COMMENT ON VIEW _metric_latency IS 'One row per source, time that vLLM keeps a histogram of, and minute (NULL: the whole file), with its buckets as a list.';
 
 CREATE VIEW metric_latency AS
 SELECT
@@ -156,44 +160,3 @@ COMMENT ON COLUMN metric_latency.p99_low_s IS 'Lower edge of the bucket in which
 COMMENT ON COLUMN metric_latency.p99_high_s IS 'Its upper edge; NULL where the last bucket has none. The percentile lies between the two, nobody knows where.';
 COMMENT ON COLUMN metric_latency.is_reset IS 'Whether the server began anew in between.';
 COMMENT ON COLUMN metric_latency.basis IS 'Between the first and the last scrape; since the server started, where there is only one; or over the phase that a load generator names.';
-
-CREATE VIEW metric_latency_window AS
-SELECT
-    run_id,
-    source_id,
-    line_no,
-    metric,
-    minute_ts AS window_ts,
-    from_ts,
-    to_ts,
-    observed_count,
-    mean_s,
-    mean_error_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.5 * bucket_count)) END AS p50_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.5 * bucket_count)) END AS p50_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.9 * bucket_count)) END AS p90_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.9 * bucket_count)) END AS p90_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.99 * bucket_count)) END AS p99_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.99 * bucket_count)) END AS p99_high_s,
-    is_reset
-FROM _metric_latency
-WHERE minute_ts IS NOT NULL;
-
-COMMENT ON VIEW metric_latency_window IS 'One row per source of scrapes, time that vLLM keeps a histogram of, and minute: as metric_latency, for one minute.';
-COMMENT ON COLUMN metric_latency_window.run_id IS 'Run.';
-COMMENT ON COLUMN metric_latency_window.source_id IS 'Source of the scrapes.';
-COMMENT ON COLUMN metric_latency_window.line_no IS 'First line that states it.';
-COMMENT ON COLUMN metric_latency_window.metric IS 'What is timed, as in metric_name: queue_s, prefill_s, decode_s, inference_s, ttft_s, itl_s (gap between outputs), tpot_s (mean gap of a request), e2e_s.';
-COMMENT ON COLUMN metric_latency_window.window_ts IS 'Beginning of the minute, UTC. A pair of scrapes belongs to the minute in which it ends.';
-COMMENT ON COLUMN metric_latency_window.from_ts IS 'First scrape, UTC; NULL where the file has no time, or only one scrape.';
-COMMENT ON COLUMN metric_latency_window.to_ts IS 'Last scrape, UTC.';
-COMMENT ON COLUMN metric_latency_window.observed_count IS 'Observations: requests, for itl_s gaps. Aborted requests are missing in queue, prefill, decode and end-to-end time.';
-COMMENT ON COLUMN metric_latency_window.mean_s IS 'Sum over count, seconds: exact where the counters ran through. NULL without observations.';
-COMMENT ON COLUMN metric_latency_window.mean_error_s IS '0 where the counters ran through; NULL where a restart lost what was observed between two scrapes.';
-COMMENT ON COLUMN metric_latency_window.p50_low_s IS 'Lower edge of the bucket in which the 50th percentile lies, seconds.';
-COMMENT ON COLUMN metric_latency_window.p50_high_s IS 'Its upper edge; NULL where the last bucket has none. The percentile lies between the two, nobody knows where.';
-COMMENT ON COLUMN metric_latency_window.p90_low_s IS 'Lower edge of the bucket in which the 90th percentile lies, seconds.';
-COMMENT ON COLUMN metric_latency_window.p90_high_s IS 'Its upper edge; NULL where the last bucket has none. The percentile lies between the two, nobody knows where.';
-COMMENT ON COLUMN metric_latency_window.p99_low_s IS 'Lower edge of the bucket in which the 99th percentile lies, seconds.';
-COMMENT ON COLUMN metric_latency_window.p99_high_s IS 'Its upper edge; NULL where the last bucket has none. The percentile lies between the two, nobody knows where.';
-COMMENT ON COLUMN metric_latency_window.is_reset IS 'Whether the server began anew in between.';

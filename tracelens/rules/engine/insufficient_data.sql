@@ -17,7 +17,7 @@ A number that looks low is the fault.
 ## What the data shows
 Stats lines say how many run and wait, not how long a request took; a window over the last 1000 requests says nothing of this one.
 ## How it is detected
-There is no request, client or GPU row and no warning; fewer than `max_sample_count` stats lines; nothing waits in any of them, prompts are
+There is no request, client or GPU row, no histogram of TTFT over `max_sample_count` requests and no warning; fewer than `max_sample_count` stats lines; nothing waits in any of them, prompts are
 computed in at least `min_prompt_ratio` of them, and tokens flow.  Or there is nothing at all that was measured.
 ## What to do
 Collect what is named under missing, then ask again.
@@ -49,6 +49,8 @@ known AS (
     SELECT run_id FROM log_event WHERE kind IN ('error', 'dead', 'stall', 'oom', 'compile', 'preemption', 'notice')
     UNION
     SELECT run_id FROM run_setting WHERE key IN ('cpu_quota_cores', 'cgroup_throttled_count')
+    UNION
+    SELECT run_id FROM metric_latency WHERE metric = 'ttft_s' AND observed_count >= $max_sample_count
 ),
 
 judged AS (

@@ -12,6 +12,7 @@ verdict = "At least {measured_queue_ratio} of the time to first token is waiting
 min_waiting_ratio = 0.5
 min_queue_ratio = 0.3
 min_samples_count = 3
+min_pinned_count = 4
 
 [[remedy]]
 kind = "config"
@@ -37,7 +38,8 @@ Samples in which requests waited while tokens flowed (a frozen engine's last gau
 `min_waiting_ratio` of the busy ones, at least `min_samples_count`: one line at the start of a burst is no queue. Over
 them, waiting / (waiting + running) reaches `min_queue_ratio`. What they wait for is the commonest limit of
 `binding_limit`; a sample without prompt tokens beside one with them counts as prefill, since prompts are counted in
-lumps. Where nothing names the limit, waiting_unexplained speaks instead. Where a client in the same case measured TTFT,
+lumps, and a running count that stands still over `min_pinned_count` samples while KV is free counts as seats where no
+source names them. Where nothing names the limit, waiting_unexplained speaks instead. Where a client in the same case measured TTFT,
 the part of its median above its minimum is reported as measured, and the finding is critical.
 
 ## What to do
@@ -57,10 +59,26 @@ WITH sample AS (
     WINDOW line AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no)
 ),
 
+pinned AS (
+    -- Seats that no source names: running stands still while others wait, as in seats_taken.
+    SELECT run_id
+    FROM binding_limit
+    WHERE waiting_count > 0 AND waits_for NOT IN ('stalled', 'kv') AND seat_count IS NULL
+    GROUP BY run_id
+    HAVING
+        count(*) >= $min_pinned_count
+        AND max(running_count) >= 4
+        AND min(running_count) >= 0.98 * max(running_count)
+),
+
 named AS (
     SELECT
         *,
-        CASE WHEN waits_for = 'unknown' AND near_prompt_tps > 0 AND waiting_count > 0 THEN 'prefill' ELSE waits_for END AS waits_for_limit,
+        CASE
+            WHEN waits_for IN ('unknown', 'prefill') AND waiting_count > 0 AND run_id IN (SELECT pinned.run_id FROM pinned) THEN 'seats'
+            WHEN waits_for = 'unknown' AND near_prompt_tps > 0 AND waiting_count > 0 THEN 'prefill'
+            ELSE waits_for
+        END AS waits_for_limit,
         waiting_count > 0 AND waits_for NOT IN ('stalled', 'deferred') AS has_queue,
         running_count + waiting_count > 0 AS is_busy
     FROM sample
@@ -139,6 +157,15 @@ estimated AS (
     GROUP BY run_id
 ),
 
+scraped AS (
+    SELECT
+        run_id,
+        max(mean_s) FILTER (WHERE metric = 'ttft_s') AS ttft_s,
+        max(mean_s) FILTER (WHERE metric = 'queue_s') AS queue_s
+    FROM metric_latency
+    GROUP BY run_id
+),
+
 client AS (
     SELECT
         run_id,
@@ -159,12 +186,15 @@ judged AS (
         broken.run_id IS NOT NULL AS is_broken,
         counted.full_engine_count > 0 AND counted.full_engine_count <= counted.engine_count / 2 AS is_lopsided,
         estimated.wait_s,
+        scraped.ttft_s AS scraped_ttft_s,
+        scraped.queue_s AS scraped_queue_s,
         client.ttft_s AS client_ttft_s,
         client.above_best_ratio
     FROM counted
     LEFT JOIN broken ON counted.run_id = broken.run_id
     LEFT JOIN estimated ON counted.run_id = estimated.run_id
     LEFT JOIN client ON counted.run_id = client.run_id
+    LEFT JOIN scraped ON counted.run_id = scraped.run_id
 ),
 
 said AS (
@@ -214,6 +244,15 @@ SELECT
             WHEN
                 wait_s <= epoch(to_ts - from_ts)
                 THEN format('About {:.1f} s of wait per request (estimate from the rate of requests).', wait_s)
+        END,
+        CASE
+            WHEN scraped_queue_s IS NOT NULL AND scraped_ttft_s IS NOT NULL
+                THEN format(
+                        'By the server''s histograms the mean TTFT is {:.1f} s, {:.1f} s of it in the queue.',
+                        scraped_ttft_s,
+                        scraped_queue_s
+                    )
+            WHEN scraped_ttft_s IS NOT NULL THEN format('By the server''s histogram the mean TTFT is {:.1f} s.', scraped_ttft_s)
         END,
         CASE WHEN is_measured THEN format('The client''s median TTFT is {:.1f} s.', client_ttft_s) END
     ) AS wait_text,
