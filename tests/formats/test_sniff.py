@@ -76,7 +76,7 @@ def test_a_format_knows_its_file_with_windows_line_ends_and_without_the_last_one
         "", "\n\n", "{}", "[]", "null", "{", "[[[[", "a,b,c\n1,2,3\n", "# heading\n\ntext\n", "INFO something happened\n",
         "2025-11-29 12:00:00 INFO app: started\n", '{"level": "info", "msg": "hello"}\n', "#!/bin/sh\nset -e\n", "\x00\x01\x02",
         "127.0.0.1 - - [29/Nov/2025:12:00:00 +0000] \"GET / HTTP/1.1\" 200 12\n",
-        "# HELP is what we need\nnr_throttled 12\ncpu 4\n", "Nov 29 12:00:00 host sshd[1]: Accepted publickey for root\n",
+        "# HELP is what we need\napples 12\npears 4\n", "Nov 29 12:00:00 host sshd[1]: Accepted publickey for root\n",
     ],
 )  # fmt: skip
 def test_foreign_files_are_nobodys(text: str) -> None:

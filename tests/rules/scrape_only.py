@@ -34,7 +34,10 @@ class Server:
         lines = [f"# scraped_at {BEGIN_S + index * STEP_S}"]
         for name, value in self.gauges.items():
             changing = self.jitter.get(name, (value,))
-            lines += [f"# TYPE vllm:{name} gauge", f"vllm:{name}{{{LABELS}}} {changing[index % len(changing)]}"]
+            lines += [
+                f"# TYPE vllm:{name} gauge",
+                f"vllm:{name}{{{LABELS}}} {changing[index % len(changing)]}",
+            ]
         for name, rate in self.per_s.items():
             lines += [f"# TYPE vllm:{name} counter", f"vllm:{name}_total{{{LABELS}}} {rate * passed_s}"]
         count = self.requests_rps * passed_s
@@ -42,7 +45,10 @@ class Server:
         gaps = self.per_s["generation_tokens"] * passed_s
         lines += histogram("inter_token_latency_seconds", ITL_EDGES, gaps, self.itl_s)
         if self.config:
-            lines += ["# TYPE vllm:cache_config_info gauge", f'vllm:cache_config_info{{{self.config},engine="0"}} 1.0']
+            lines += [
+                "# TYPE vllm:cache_config_info gauge",
+                f'vllm:cache_config_info{{{self.config},engine="0"}} 1.0',
+            ]
         return "\n".join(lines) + "\n"
 
 

@@ -23,9 +23,7 @@ Series = Mapping[str, Any]
 
 def is_scrape(values: Series) -> bool:
     """Whether an object is a scrape: an address, a time in nanoseconds and metrics."""
-    return (
-        isinstance(values.get("metrics"), dict) and "timestamp_ns" in values and "endpoint_url" in values
-    )
+    return isinstance(values.get("metrics"), dict) and "timestamp_ns" in values and "endpoint_url" in values
 
 
 def sniff(head: Head) -> Claim | None:

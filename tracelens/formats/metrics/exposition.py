@@ -16,8 +16,14 @@ from tracelens.formats.metrics.series import SAMPLE, values
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_TYPE: Final = re.compile(
+    r"^#[ \t]*TYPE[ \t]+[A-Za-z_:][\w:.]*[ \t]+"
+    r"(?:counter|gauge|histogram|summary|untyped|unknown|info|stateset|gaugehistogram)$"
+)
 META: Final = r"^#[ \t]*(?:HELP|TYPE|UNIT|EOF)(?:[ \t]|$)"
-KNOWN: Final = re.compile(r"^(?:vllm[:_]|sglang[:_]|tgi_|DCGM_FI_|http_request|process_|python_|lmcache[:_]|ray_vllm_|node_|container_)")
+KNOWN: Final = re.compile(
+    r"^(?:vllm[:_]|sglang[:_]|tgi_|DCGM_FI_|http_request|process_|python_|lmcache[:_]|ray_vllm_|node_|container_)"
+)
 """Beginnings of names that need no ``# TYPE`` line to be believed."""
 
 _NOISE: Final = (
@@ -47,15 +53,16 @@ class Look:
     samples: tuple[str, ...]
     """Values, without what stands before them."""
     meta_count: int
+    type_count: int
     line_count: int
-    """Lines that are not blank."""
+    """Lines that say something of a server, or of something else: not blanks, comments, times and headers of answers."""
     stamps: tuple[Stamp, ...]
     prefix: str | None
 
     @property
     def is_exposition(self) -> bool:
         """Whether most lines are metrics, and something says that they are: a type, or a name that is known."""
-        told = self.meta_count > 0 or any(KNOWN.match(sample) for sample in self.samples)
+        told = self.type_count > 0 or any(KNOWN.match(sample) for sample in self.samples)
         share = (len(self.samples) + self.meta_count) / max(self.line_count, 1)
         return bool(self.samples) and told and share >= _MIN_SHARE
 
@@ -80,26 +87,25 @@ def look(lines: Sequence[str]) -> Look:
     samples: list[str] = []
     stamps: list[Stamp] = []
     prefixes: Counter[str] = Counter()
-    meta_count = line_count = 0
-    for line in lines:
-        text = line.strip()
-        if not text:
-            continue
-        line_count += 1
-        kind, rest = (None, text) if is_metric(text) else prefix_of(text)
-        if kind is not None and is_metric(rest):
+    meta_count = type_count = foreign_count = 0
+    for line in filter(None, map(str.strip, lines)):
+        kind, text = (None, line) if is_metric(line) else prefix_of(line)
+        if kind is not None and is_metric(text):
             prefixes[kind] += 1
-            stamps += filter(None, [time_of(text[: len(text) - len(rest)])])
-            text = rest
+            stamps += filter(None, [time_of(line[: len(line) - len(text)])])
         if _META.match(text):
             meta_count += 1
+            type_count += _TYPE.match(text) is not None
         elif is_value(text):
             samples.append(text)
-        elif (stamp := time_of(text)) is not None:
+        elif (stamp := time_of(line)) is not None:
             stamps.append(stamp)
+        else:
+            foreign_count += not (line.startswith("#") or _NOISE_LINE.match(line))
+    line_count = meta_count + len(samples) + foreign_count
     common = prefixes.most_common(1)
     prefix = common[0][0] if common and common[0][1] * 2 > line_count else None
-    return Look(tuple(samples), meta_count, line_count, tuple(stamps), prefix)
+    return Look(tuple(samples), meta_count, type_count, line_count, tuple(stamps), prefix)
 
 
 def is_value(text: str) -> bool:
@@ -123,7 +129,9 @@ def look_at(head: Head) -> Look:
 def claim_of(seen: Look, variant: str) -> Claim:
     """Claim a file for what its head shows."""
     timing, clock, error_s = seen.timing()
-    said = {"line": "time lines", "prefix": "a stamp before each line", "own": "own times"}.get(timing, "no time")
+    said = {"line": "time lines", "prefix": "a stamp before each line", "own": "own times"}.get(
+        timing, "no time"
+    )
     settings = {"timing": timing, "prefix": seen.prefix, "error_s": error_s}
     return Claim(f"{variant}, {said}", clock, settings)
 
@@ -203,6 +211,4 @@ def _timed(lines: pl.DataFrame, claim: Claim) -> pl.DataFrame:
         .then(pl.lit(FAILED))
         .otherwise(pl.lit(FOREIGN))
     )
-    return lines.with_columns(stamp=stamp, kind=kind).with_columns(
-        sample_ts=pl.col("stamp").forward_fill()
-    )
+    return lines.with_columns(stamp=stamp, kind=kind).with_columns(sample_ts=pl.col("stamp").forward_fill())

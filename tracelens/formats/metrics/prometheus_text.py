@@ -19,7 +19,9 @@ _SERVERS: Final = (("vLLM", ("vllm:", "vllm_")), ("DCGM exporter", ("DCGM_FI_",)
 def sniff(head: Head) -> Claim | None:
     """Claim a file most of whose lines are values with a name, or what describes them."""
     seen = exposition.look_at(head)
-    if not seen.is_exposition or sum(sample.startswith("{") for sample in seen.samples) * 2 > len(seen.samples):
+    if not seen.is_exposition or sum(sample.startswith("{") for sample in seen.samples) * 2 > len(
+        seen.samples
+    ):
         return None
     lines = (*head.lines, *head.sampled)
     form = "OpenMetrics" if any(line.strip() == "# EOF" for line in lines) else "text format"

@@ -138,9 +138,7 @@ def times_in(texts: pl.Series, clock: Clock) -> pl.Series:
     read = {text: found.at for text in seen if (found := time_of(text)) is not None and found.clock is clock}
     if not read:
         return pl.Series(texts.name, [None] * len(texts), dtype=pl.Datetime("us"))
-    return texts.replace_strict(
-        list(read), list(read.values()), default=None, return_dtype=pl.Datetime("us")
-    )
+    return texts.replace_strict(list(read), list(read.values()), default=None, return_dtype=pl.Datetime("us"))
 
 
 PREFIXES: Final[Mapping[str, tuple[str, Clock]]] = {
@@ -160,5 +158,3 @@ def prefix_of(line: str) -> tuple[str | None, str]:
         if found:
             return kind, line[found.end() :]
     return None, line
-
-

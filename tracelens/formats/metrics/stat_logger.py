@@ -19,6 +19,7 @@ from tracelens.formats.notes import is_note
 from tracelens.formats.stamps import instant_on
 
 SCHEMA: Final = "tracelens.vllm.finished/"
+_LONGEST_S: Final = 1e9
 NO_REQUEST: Final = "no finished request in it"
 
 _SECONDS: Final = {
@@ -75,9 +76,7 @@ def parse(chunk: Chunk) -> Parsed:
         rows.append({"line_no": line_no, **_request(values)})
         # The version is the same in every line; the file's first one tells it, wherever the file is cut.
         if line_no == 1 and (version := text_of(values.get("vllm_version"))):
-            settings.append(
-                {"line_no": 1, "key": "vllm_version", "value": version, "basis": "stated"}
-            )
+            settings.append({"line_no": 1, "key": "vllm_version", "value": version, "basis": "stated"})
     issues = pl.concat([objects.issues, refusals(chunk.lines, empty)]).sort("line_no")
     requests = pl.DataFrame(
         {name: [row.get(name) for row in rows] for name in _ROW}, schema=dict(_ROW)
@@ -94,20 +93,26 @@ def _settings(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _request(values: Mapping[str, Any]) -> dict[str, Any]:
-    ended_us = instant_on(Clock.UTC, values.get("iteration_wall"))
-    e2e_s = seconds(values.get("e2e_latency"))
-    arrival_us = None if ended_us is None or e2e_s is None or e2e_s > 1e9 else ended_us - round(e2e_s * 1e6)
     return {
         "measured_by": "log",
         "request_id": text_of(values.get("request_id")),
         "finish_reason": text_of(values.get("finish_reason")),
-        "arrival_ts": arrival_us,
+        "arrival_ts": _arrival(values),
         **{column: seconds(values.get(key)) for column, key in _SECONDS.items()},
         **{column: count(values.get(key)) for column, key in _COUNTS.items()},
         "other": dump(
             {key: value for key, value in values.items() if key not in _KNOWN and is_note(key, value)}
         ),
     }
+
+
+def _arrival(values: Mapping[str, Any]) -> int | None:
+    """Microseconds since 1970; None where one of the two is missing."""
+    ended_us = instant_on(Clock.UTC, values.get("iteration_wall"))
+    e2e_s = seconds(values.get("e2e_latency"))
+    if ended_us is None or e2e_s is None or e2e_s > _LONGEST_S:
+        return None
+    return ended_us - round(e2e_s * 1e6)
 
 
 FORMAT: Final = Format(
