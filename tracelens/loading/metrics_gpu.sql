@@ -70,7 +70,12 @@ SELECT
     named.place,
     -- Whether the renamed shares are 0 to 1 or still per cent is told by their size.
     named.measured
-    * coalesce(named.factor, CASE WHEN max(named.measured) OVER (PARTITION BY named.name) > 2 THEN 0.01 ELSE 1 END) AS measured,
+    * CASE
+        WHEN named.place IS NULL THEN 1
+        WHEN named.factor IS NOT NULL THEN named.factor
+        WHEN max(named.measured) OVER (PARTITION BY named.name) > 2 THEN 0.01
+        ELSE 1
+    END AS measured,
     labelled.host,
     CASE WHEN labelled.mig_instance IS NULL THEN labelled.gpu_index END AS gpu_index,
     labelled.gpu_uuid,
@@ -98,7 +103,7 @@ WITH step AS (
 SELECT
     * EXCLUDE (per_s),
     CASE
-        WHEN per_s < 0 THEN NULL
+        WHEN per_s IS NULL OR per_s < 0 THEN NULL
         WHEN max(per_s) OVER () > 1.01e6 THEN least(per_s / 1e9, 1)
         WHEN max(per_s) OVER () = 0 THEN 0.0
     END AS power_violation_ratio
