@@ -56,7 +56,15 @@ WITH spaced AS (
         coalesce(s.waiting_count, 0) AS waiting_count,
         s.kv_cache_usage_ratio,
         coalesce(s.prompt_tps, 0) AS prompt_tps,
-        coalesce(s.running_count > 0 AND coalesce(s.prompt_tps, 0) = 0 AND coalesce(s.generation_tps, 0) = 0, FALSE) AS is_stuck,
+        -- Scrapes without times have no rates: then nothing says that no token came.
+        coalesce(
+            s.running_count > 0
+            AND coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL
+            AND coalesce(s.prompt_tps, 0) = 0
+            AND coalesce(s.generation_tps, 0) = 0,
+            FALSE
+        ) AS is_stuck,
+        coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL OR s.running_count IS NULL OR s.running_count = 0 AS is_told,
         lag(s.line_no) OVER engine AS earlier_line,
         lead(s.line_no) OVER engine AS later_line,
         lead(s.sample_ts) OVER engine AS later_ts,
@@ -132,6 +140,8 @@ zeros AS (
     GROUP BY run_id, source_id, engine_index, stretch
     HAVING
         count(*) >= $min_interval_count
+        -- Scrapes can be a second apart: then it takes as long as with stats lines, which come every five or ten.
+        AND (any_value(interval_s) >= 4 OR count(*) * any_value(interval_s) >= 10 * $min_interval_count)
         AND coalesce(max(kv_cache_usage_ratio) - min(kv_cache_usage_ratio), 0) <= $max_kv_change_ratio
         AND coalesce(arg_max(later_prompt_tps, line_no), 0) = 0
 ),
@@ -303,7 +313,7 @@ able AS (
     SELECT run_id
     FROM sample
     GROUP BY run_id
-    HAVING count(*) > $min_interval_count
+    HAVING count(*) FILTER (WHERE is_told) > $min_interval_count
 )
 
 SELECT

@@ -50,7 +50,7 @@ known AS (
     UNION
     SELECT run_id FROM run_setting WHERE key IN ('cpu_quota_cores', 'cgroup_throttled_count')
     UNION
-    SELECT run_id FROM metric_latency WHERE metric = 'ttft_s' AND observed_count >= $max_sample_count
+    SELECT run_id FROM metric_latency WHERE metric = 'ttft_s' AND observed_count >= $max_sample_count AND from_ts IS NOT NULL
 ),
 
 judged AS (

@@ -48,7 +48,7 @@ WITH sample AS (
 named AS (
     SELECT
         *,
-        waits_for = 'unknown' AND near_prompt_tps = 0 AND running_count > 0 AS is_unexplained
+        waits_for = 'unknown' AND near_prompt_tps = 0 AND generation_tps IS NOT NULL AND running_count > 0 AS is_unexplained
     FROM sample
     WHERE waiting_count > 0 AND waits_for <> 'stalled'
 ),
