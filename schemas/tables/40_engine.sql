@@ -95,7 +95,7 @@ COMMENT ON COLUMN metric_sample.source_id IS 'Source that stated it.';
 COMMENT ON COLUMN metric_sample.line_no IS 'Line of it, from 1; the number of the value in the order of time where a JSON document holds it.';
 COMMENT ON COLUMN metric_sample.sample_ts IS 'Time of the scrape, UTC; NULL where the file has none.';
 COMMENT ON COLUMN metric_sample.error_s IS 'Resolution of that time, seconds.';
-COMMENT ON COLUMN metric_sample.scrape_index IS 'Number of the scrape in its source, from 0, in the order of time: there also where the file has no time.';
+COMMENT ON COLUMN metric_sample.scrape_index IS 'Number of the scrape in its source, from 0, in the order of time: there also where the file has no time. NULL for a number that a server log states beside its stats line.';
 COMMENT ON COLUMN metric_sample.name IS 'Name of the metric, as scraped; empty where a query took it away. metric_spelling says what it means.';
 COMMENT ON COLUMN metric_sample.labels IS 'Labels as a JSON object, sorted by name: with the name they are the series.';
 COMMENT ON COLUMN metric_sample.measured IS 'The value; NULL for NaN, infinities and DCGM''s numbers for "no value". A ratio that vLLM calls _perc is from 0 to 1.';

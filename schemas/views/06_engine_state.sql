@@ -2,6 +2,7 @@ CREATE VIEW engine_state AS
 WITH scraped AS (
     SELECT DISTINCT source_id
     FROM metric_sample
+    WHERE scrape_index IS NOT NULL
 ),
 
 stated AS (
@@ -15,18 +16,38 @@ stated AS (
     WHERE engine_sample.sample_ts IS NOT NULL AND engine_sample.running_count IS NOT NULL
     GROUP BY engine_sample.run_id
     HAVING count(*) >= 3
+),
+
+paced AS (
+    -- Scrapes can be a second apart.  Of ten seconds the last one counts, as of the stats lines that vLLM writes every ten: a
+    -- count of samples then means the same, whichever they are.
+    SELECT
+        engine_sample.* REPLACE (
+            CASE
+                WHEN scraped.source_id IS NULL OR engine_sample.sample_ts IS NULL THEN engine_sample.preemption_count
+                ELSE sum(engine_sample.preemption_count) OVER ten_seconds
+            END::BIGINT AS preemption_count
+        ),
+        scraped.source_id IS NOT NULL AS is_scrape,
+        scraped.source_id IS NULL
+        OR engine_sample.sample_ts IS NULL
+        OR engine_sample.line_no = max(engine_sample.line_no) OVER ten_seconds AS is_last
+    FROM engine_sample
+    LEFT JOIN scraped ON engine_sample.source_id = scraped.source_id
+    WINDOW ten_seconds AS (
+        PARTITION BY
+            engine_sample.source_id, engine_sample.engine_index, time_bucket(INTERVAL 10 SECONDS, engine_sample.sample_ts)
+    )
 )
 
-SELECT engine_sample.*
-FROM engine_sample
-LEFT JOIN scraped ON engine_sample.source_id = scraped.source_id
-LEFT JOIN stated ON engine_sample.run_id = stated.run_id
+SELECT paced.* EXCLUDE (is_scrape, is_last)
+FROM paced
+LEFT JOIN stated ON paced.run_id = stated.run_id
 WHERE
-    scraped.source_id IS NULL
-    OR stated.run_id IS NULL
-    OR engine_sample.sample_ts NOT BETWEEN stated.from_ts AND stated.to_ts;
+    NOT paced.is_scrape
+    OR paced.is_last AND (stated.run_id IS NULL OR paced.sample_ts NOT BETWEEN stated.from_ts AND stated.to_ts);
 
-COMMENT ON VIEW engine_state IS 'One row per row of engine_sample that conclusions are drawn from. Where a server log''s stats lines (three or more) and scrapes state the same time of a run, the stats lines: nothing is counted twice.';
+COMMENT ON VIEW engine_state IS 'One row per row of engine_sample that conclusions are drawn from: every stats line, and of scrapes the last one in ten seconds. Where a server log''s stats lines (three or more) and scrapes state the same time of a run, the stats lines: nothing is counted twice.';
 COMMENT ON COLUMN engine_state.run_id IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.source_id IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.line_no IS 'As in engine_sample.';
@@ -42,7 +63,7 @@ COMMENT ON COLUMN engine_state.running_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.waiting_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.deferred_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.swapped_count IS 'As in engine_sample.';
-COMMENT ON COLUMN engine_state.preemption_count IS 'As in engine_sample.';
+COMMENT ON COLUMN engine_state.preemption_count IS 'As in engine_sample; of scrapes all of the ten seconds.';
 COMMENT ON COLUMN engine_state.kv_cache_usage_ratio IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.cpu_kv_cache_usage_ratio IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.prefix_cache_hit_ratio IS 'As in engine_sample.';

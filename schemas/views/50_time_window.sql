@@ -2,6 +2,7 @@ CREATE VIEW time_window AS
 WITH scraped AS (
     SELECT DISTINCT source_id
     FROM metric_sample
+    WHERE scrape_index IS NOT NULL
 ),
 
 engine AS (

@@ -20,7 +20,7 @@ WITH sample AS (
         WHERE sample_ts IS NOT NULL
             AND waiting_count IS NOT NULL
             -- Scrapes hold the queue time itself, see metric_latency.
-            AND source_id NOT IN (SELECT scraped.source_id FROM metric_sample AS scraped)
+            AND source_id NOT IN (SELECT scraped.source_id FROM metric_sample AS scraped WHERE scraped.scrape_index IS NOT NULL)
     )
     GROUP BY run_id, source_id, sample_ts, line_no
     WINDOW stats AS (PARTITION BY source_id ORDER BY line_no)

@@ -10,6 +10,7 @@ WITH counter AS (
     LEFT JOIN metric_spelling AS spelling ON m.name = spelling.name
     WHERE
         m.measured IS NOT NULL
+        AND m.scrape_index IS NOT NULL
         AND CASE
             WHEN spelling.name IS NOT NULL THEN spelling.kind <> 'gauge' AND spelling.part <> 'created'
             ELSE regexp_matches(m.name, '_(total|bucket|count|sum)$')
@@ -23,6 +24,7 @@ scrape AS (
         min(line_no) AS line_no,
         min(sample_ts) AS sample_ts
     FROM metric_sample
+    WHERE scrape_index IS NOT NULL
     GROUP BY source_id, scrape_index
 ),
 

@@ -3,11 +3,21 @@
 -- Values that have times of their own (Prometheus' answers and dumps) are of one scrape where the time is the same.
 --
 -- Of a stamp before each line, a scrape has several: the first one is its time, and what they span its error.
-WITH written AS (
+--
+-- Numbers that a server log states beside its stats line come this way too: they have no timing and are of no scrape.
+WITH every AS (
+    SELECT NULL::VARCHAR AS timing
+    WHERE FALSE
+    UNION ALL BY NAME
+    SELECT *
+    FROM part
+),
+
+written AS (
     SELECT
         *,
         CASE WHEN timing = 'line' THEN sample_ts END AS told_ts
-    FROM part
+    FROM every
 ),
 
 first_series AS (

@@ -217,6 +217,11 @@ class CaseWriter:
 
     def derive(self, run_id: str, source_id: int) -> dict[str, int]:
         """Enter what the scrapes of a source say of engine, GPUs and settings; returns the number of rows by table."""
+        if not self.rows(
+            "SELECT 1 FROM metric_sample WHERE source_id = $id AND scrape_index IS NOT NULL LIMIT 1",
+            {"id": source_id},
+        ):
+            return {}
         for name in ("metrics_engine", "metrics_gpu"):
             self.run_script(name, {"run": run_id, "source": source_id})
         tables = ("engine_sample", "gpu_sample", "server_setting")
