@@ -66,7 +66,16 @@ EXCEPTIONS = {
     ("slope_s_per_1k_tokens", "DOUBLE"): "seconds per thousand tokens",
 }
 # Tables without rows of a source: what the case says of itself.
-NO_FACTS = {"case_property", "source", "server_semantics", "server_switch", "coverage_question", "client_match", "metric_name", "metric_spelling"}
+NO_FACTS = {
+    "case_property",
+    "source",
+    "server_semantics",
+    "server_switch",
+    "coverage_question",
+    "client_match",
+    "metric_name",
+    "metric_spelling",
+}
 
 
 @pytest.fixture(scope="module")
