@@ -26,7 +26,7 @@ __all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
 
 EVIDENCE_KEPT: Final = 5
 _SAID: Final = ("fired", "clear", "not_evaluated")
-_SHARED: Final = 5
+_SHARED: Final = 4
 """Rules from which on a view is computed once for all of them."""
 _MEASURED: Final = "measured_"
 _THRESHOLD: Final = "threshold_"
