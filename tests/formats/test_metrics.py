@@ -273,7 +273,7 @@ def test_a_scrape_of_aiperf_gives_what_a_scrape_would() -> None:
 
 @pytest.mark.parametrize("name", ["server_metrics_export.json", "server_metrics_export.csv"])
 def test_aggregates_of_aiperf_stay_aggregates(name: str) -> None:
-    found = rows(parsed(sample("aiperf_summary", name), "aiperf_summary"))
+    found = rows(parsed(sample("aiperf_server", name), "aiperf_server"))
     assert all(json.loads(row["labels"])["over"] == "profiling" for row in found)
     by_name = {
         (row["name"], json.loads(row["labels"]).get("stat"), json.loads(row["labels"]).get("le")): row[

@@ -90,7 +90,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
         )
         assert all(one.state is State.READ and one.skipped == 0 for one in report.files), report
 
-    add("samples", *(SAMPLES / "prometheus_text").glob("*.*m"), SAMPLES / "prometheus_api" / "dcgm_range.json", SAMPLES / "aiperf_summary" / "server_metrics_export.json")  # fmt: skip
+    add("samples", *(SAMPLES / "prometheus_text").glob("*.*m"), SAMPLES / "prometheus_api" / "dcgm_range.json", SAMPLES / "aiperf_server" / "server_metrics_export.json")  # fmt: skip
     for name in ("without_times", "restarted", "close", "dcgm"):
         add(name, folder / f"{name}.prom")
     add("targets", folder / "targets.json")

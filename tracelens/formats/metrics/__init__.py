@@ -8,7 +8,7 @@ from tracelens.formats.base import Format
 from tracelens.formats.metrics import (
     aiperf_gpu,
     aiperf_scrapes,
-    aiperf_summary,
+    aiperf_server,
     prometheus_api,
     prometheus_text,
     promtool_dump,
@@ -21,6 +21,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     prometheus_api.FORMAT,
     stat_logger.FORMAT,
     aiperf_scrapes.FORMAT,
-    aiperf_summary.FORMAT,
+    aiperf_server.FORMAT,
     aiperf_gpu.FORMAT,
 )

@@ -139,7 +139,7 @@ def _float(value: Any) -> float | None:
 
 
 FORMAT: Final = Format(
-    name="aiperf_summary",
+    name="aiperf_server",
     title="AIPerf server_metrics_export.json and .csv",
     side=Side.CLIENT,
     fills=("metric_sample",),
