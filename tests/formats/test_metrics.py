@@ -288,19 +288,6 @@ def test_aggregates_of_aiperf_stay_aggregates(name: str) -> None:
     assert by_name["vllm:kv_cache_usage_perc", "max", None] == pytest.approx(0.08)
 
 
-def test_gpu_telemetry_of_aiperf_is_read_in_the_table_s_units() -> None:
-    text = sample("aiperf_gpu", "gpu_telemetry_export.jsonl")
-    found = rows(parsed(text, "aiperf_gpu"), "gpu_sample")
-    said = [json.loads(line)["telemetry_data"] for line in text.splitlines()]
-    assert [row["power_w"] for row in found] == [each["nvidia_power_usage"] for each in said]
-    assert found[0]["sm_ratio"] == 0.57
-    assert found[0]["memory_used_bytes"] == 64_208_502_784
-    assert json.loads(found[0]["other"]) == {
-        "nvidia_energy_consumption": 0.955136057,
-        "nvidia_xid_errors": 0.0,
-    }
-
-
 # Any text -------------------------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(

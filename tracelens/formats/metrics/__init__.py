@@ -6,7 +6,6 @@ from typing import Final
 
 from tracelens.formats.base import Format
 from tracelens.formats.metrics import (
-    aiperf_gpu,
     aiperf_scrapes,
     aiperf_server,
     prometheus_api,
@@ -22,5 +21,4 @@ FORMATS: Final[tuple[Format, ...]] = (
     stat_logger.FORMAT,
     aiperf_scrapes.FORMAT,
     aiperf_server.FORMAT,
-    aiperf_gpu.FORMAT,
 )

@@ -87,4 +87,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="AIPerf 0.13",
+    complete="Written by AIPerf itself against a mock server.",
+    record="aiperf profile ... with jsonl among the formats of its server metrics (server_metrics_export.jsonl)",
+    sample="server_metrics_export.jsonl",
 )

@@ -147,4 +147,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="AIPerf 0.13",
+    complete="Written by AIPerf itself against a mock server. Aggregates stay aggregates.",
+    record="aiperf profile ... (server_metrics_export.json and .csv)",
+    sample="server_metrics_export.json",
 )

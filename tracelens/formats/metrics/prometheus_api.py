@@ -102,4 +102,7 @@ FORMAT: Final = Format(
     parse=parse,
     whole=True,
     versions="Prometheus 2 and 3",
+    complete="Range and instant queries; native histograms are left out. Values of the samples are invented.",
+    record="curl -s 'http://PROMETHEUS:9090/api/v1/query_range?query={__name__=~\"vllm.*\"}&start=...&end=...&step=15' > range.json",
+    sample="vllm_range.json",
 )

@@ -38,4 +38,7 @@ FORMAT: Final = Format(
     parse=exposition.parse,
     carried={"metric_sample": "sample_ts"},
     versions="text format 0.0.4, OpenMetrics 1.0; vLLM 0.6 to 0.33, dcgm-exporter 3 and 4",
+    complete="Recorded scrapes of vLLM 0.9.1 and 0.32; other samples invented in the forms of the sources. A time line behind its scrape, not before it, is taken for the next one's.",
+    record='while sleep 5; do echo "# scraped_at $(date +%s.%N)"; curl -s localhost:8000/metrics; done > metrics.prom',
+    sample="metrics_curl_loop.prom",
 )

@@ -31,4 +31,7 @@ FORMAT: Final = Format(
     parse=exposition.parse,
     carried={"metric_sample": "sample_ts"},
     versions="Prometheus 2.30 to 3",
+    complete="Made from Prometheus' source; values invented.",
+    record="promtool tsdb dump --match='{__name__=~\"vllm.*\"}' DATA_FOLDER > metrics_dump.txt",
+    sample="tsdb_dump.txt",
 )

@@ -123,4 +123,7 @@ FORMAT: Final = Format(
     sniff=sniff,
     parse=parse,
     versions="tracelens.vllm.finished/1; vLLM 0.11.1 and later",
+    complete="A form of our own under vLLM's names; no TTFT, which would take two clocks.",
+    record="a plugin of the entry point vllm.stat_logger_plugins that writes FinishedRequestStats as JSON lines",
+    sample="finished.jsonl",
 )
