@@ -8,7 +8,7 @@ from tracelens import units
 from tracelens.cli.bars import BAR_STAGES, FILL, Piece, drawn
 from tracelens.cli.grid import Column, grid
 from tracelens.cli.output import instant
-from tracelens.cli.surroundings import company, engine, evidence, gaps, gpus
+from tracelens.cli.surroundings import apart, company, engine, evidence, gaps, gpus
 from tracelens.cli.text import clean
 from tracelens.units import STAGE_LETTERS, count, duration, percent, percentile, plural
 
@@ -33,6 +33,7 @@ def page(parts: Parts, width: int) -> Iterator[str]:
         gpus(parts, width),
         company(parts, width),
         gaps(parts, width),
+        apart(parts, width),
         evidence(parts.evidence, width),
     )
     for place, section in enumerate(sections):
