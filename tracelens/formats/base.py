@@ -89,6 +89,7 @@ class Chunk:
     `lines` has the columns ``line_no`` (Int64, from 1) and ``text`` (String, no line end, valid UTF-8).
     `context` is what `Format.context` carried over from the lines before: None at the start of the file.
     `is_open` says that the last line has no line end: the file stops inside it, so its last word may be cut.
+    `prompt_key` is the number that keys the fingerprints of prompts; with 0 there are none.
     """
 
     lines: pl.DataFrame
@@ -96,6 +97,7 @@ class Chunk:
     context: str | None = None
     keep_text: bool = False
     is_open: bool = False
+    prompt_key: int = 0
 
 
 @dataclass(frozen=True, slots=True)

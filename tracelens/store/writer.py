@@ -120,6 +120,13 @@ class CaseWriter:
         self._lock_path.unlink(missing_ok=True)
         os.close(self._lock)
 
+    def keep_property(self, key: str, value: str) -> None:
+        """Enter a property of the case, where it has none of that name yet."""
+        self._connection.execute(
+            "INSERT INTO case_property VALUES ($key, $value) ON CONFLICT DO NOTHING",
+            {"key": key, "value": value},
+        )
+
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query on the case being written."""
         return self._connection.execute(sql, dict(params) if params else None).fetchall()

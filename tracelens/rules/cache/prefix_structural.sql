@@ -13,6 +13,7 @@ min_prompt_tokens = 1000
 min_request_count = 5
 max_block_ratio = 0.5
 stats_interval_s = 10.0
+min_shared_ratio = 0.5
 
 [[remedy]]
 kind = "config"
@@ -33,7 +34,7 @@ That zero hits mean different prompts.
 Only whole blocks are shared, and hybrid models keep their state only at some block ends; some requests bypass the cache. Then equal prompts hit nothing either.
 
 ## How it is detected
-The hit rate is exactly zero in every stats line in which prompts were computed, or no request of at least `min_request_count` took a token from the cache; prompts are at least `min_prompt_tokens` long; and a structural reason stands in the log or the client: a hybrid architecture or Mamba cache mode, blocks of at least `max_block_ratio` of a prompt, a warning that the cache is not supported or skipped, or beginnings whose hashes are equal.
+The hit rate is exactly zero in every stats line in which prompts were computed, or no request of at least `min_request_count` took a token from the cache; prompts are at least `min_prompt_tokens` long; and a structural reason stands in the log or the client: a hybrid architecture or Mamba cache mode, blocks of at least `max_block_ratio` of a prompt, a warning that the cache is not supported or skipped, prompts that begin alike by their fingerprints (at least `min_shared_ratio` of their blocks came before, from the beginning on), or beginnings whose hashes are equal.
 
 ## What to do
 Send one prompt twice, alone, and look at the counters.
@@ -120,6 +121,18 @@ sampled AS (
     WHERE prefix_cache_hit_ratio IS NOT NULL AND prompt_tps IS NOT NULL
 ),
 
+shared AS (
+    SELECT
+        run_id,
+        evidence,
+        parts_after,
+        unit,
+        attainable_ratio
+    FROM prefix_sharing
+    WHERE prompt_count >= $min_request_count
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY prompt_count DESC, source_id ASC) = 1
+),
+
 passed AS (
     SELECT
         run_id,
@@ -177,6 +190,11 @@ judged AS (
             FALSE
         ) AS is_long,
         CASE
+            WHEN shared.attainable_ratio >= $min_shared_ratio
+                THEN format(
+                        'the prompts begin alike for {:,} {}, so that {:.0f} % of them could have come from it',
+                        shared.parts_after::BIGINT, shared.unit, shared.attainable_ratio * 100
+                    )
             WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count <= 0.2 * m.hash_count
                 THEN 'the prompts'' beginnings are equal by their hashes'
             WHEN setting.mamba_cache_mode IS NOT NULL THEN 'a hybrid model with cache mode ' || setting.mamba_cache_mode
@@ -187,9 +205,10 @@ judged AS (
         END AS sign,
         l.from_ts,
         l.to_ts,
-        list_concat(coalesce(setting.evidence, []), coalesce(m.evidence, l.evidence, []))[:5] AS evidence
+        list_concat(coalesce(setting.evidence, []), coalesce(shared.evidence[:2], []), coalesce(m.evidence, l.evidence, []))[:5] AS evidence
     FROM (SELECT DISTINCT run_id FROM source) AS run
     LEFT JOIN setting ON run.run_id = setting.run_id
+    LEFT JOIN shared ON run.run_id = shared.run_id
     LEFT JOIN refusal ON run.run_id = refusal.run_id
     LEFT JOIN measured AS m ON run.run_id = m.run_id
     LEFT JOIN logged AS l ON run.run_id = l.run_id
