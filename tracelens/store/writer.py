@@ -21,7 +21,15 @@ from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
-from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
+from tracelens.store.schema import (
+    apply_schema,
+    compute_requests,
+    fact_tables,
+    keep_requests,
+    run_script,
+    schema_version,
+    stamp_columns,
+)
 
 WRITER_MEMORY: Final = "160MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
@@ -69,6 +77,7 @@ class CaseWriter:
     ) -> None:
         try:
             if kind is None:
+                keep_requests(self._connection)
                 self._connection.execute("CHECKPOINT")
             self._connection.close()
             if kind is None:
@@ -106,7 +115,9 @@ class CaseWriter:
             shutil.copyfile(self._target, self._partial)
         connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
         self._partial.chmod(0o600)
-        if not known:
+        if known:
+            compute_requests(connection)
+        else:
             apply_schema(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
