@@ -83,33 +83,23 @@ held AS (
             AND top_count >= 8
             AND waiting_count = 0
             AND coalesce(kv_ratio, 0) < $free_kv_ratio
-            AND top_count < 0.98 * coalesce(seat_count, 1e9), FALSE
+            AND top_count < _full_seats_ratio() * coalesce(seat_count, 1e9), FALSE
         ) AS is_held
     FROM counted
 ),
 
-way AS (
+served AS (
     SELECT
         run_id,
         request_id,
-        duration_s AS network_in_s
-    FROM request_stage
-    WHERE stage = 'network_in'
-),
-
-served AS (
-    SELECT
-        request.run_id,
-        request.request_id,
-        request.arrival_ts,
-        request.e2e_s,
-        request.client_ttft_s,
-        way.network_in_s,
-        request.client_source_id,
-        request.client_line_no
-    FROM request
-    LEFT JOIN way ON request.run_id = way.run_id AND request.request_id = way.request_id
-    WHERE request.arrival_basis IN ('span', 'request log') AND request.e2e_s > 0
+        arrival_ts,
+        e2e_s,
+        client_ttft_s,
+        network_in_s,
+        client_source_id,
+        client_line_no
+    FROM _request_timing
+    WHERE arrival_basis IN ('span', 'request log') AND e2e_s > 0
 ),
 
 moment AS (

@@ -58,7 +58,7 @@ judged AS (
         known.run_id IS NOT NULL AS is_known,
         coalesce(
             sampled.sample_count < $max_sample_count AND sampled.waiting_count = 0 AND sampled.prompt_ratio >= $min_prompt_ratio
-            AND sampled.generation_tps > 0 AND sampled.kv_ratio < 0.9,
+            AND sampled.generation_tps > 0 AND sampled.kv_ratio < _full_kv_ratio(),
             FALSE
         ) AS is_thin,
         sampled.from_ts,

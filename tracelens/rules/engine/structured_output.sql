@@ -80,7 +80,7 @@ said AS (
 sampled AS (
     SELECT
         run_id,
-        count(*) FILTER (WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < 0.9)
+        count(*) FILTER (WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < _full_kv_ratio())
             AS deferred_samples_count,
         count(deferred_count) AS told_count,
         max(deferred_count) AS deferred_count,

@@ -80,8 +80,8 @@ stepped AS (
 flowing AS (
     SELECT
         *,
-        running_count >= 2 AND prompt_tps > 0 AND waiting_count > 0 AND coalesce(kv_cache_usage_ratio, 0) < 0.9
-        AND running_count < 0.98 * coalesce(seat_count, 1e9) AS is_prefill
+        running_count >= 2 AND prompt_tps > 0 AND waiting_count > 0 AND coalesce(kv_cache_usage_ratio, 0) < _full_kv_ratio()
+        AND running_count < _full_seats_ratio() * coalesce(seat_count, 1e9) AS is_prefill
     FROM binding_limit
     WHERE prompt_tps IS NOT NULL
 ),
