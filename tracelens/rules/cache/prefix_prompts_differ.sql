@@ -100,7 +100,7 @@ measured AS (
         quantile_cont(prefill_ratio, 0.5) AS prefill_ratio,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM prompt
     WHERE cached_input_tokens IS NOT NULL
     GROUP BY run_id
@@ -175,7 +175,7 @@ logged AS (
         sum(prompt_tokens) / nullif(any_value(passed.request_count), 0) AS prompt_tokens,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM sampled
     LEFT JOIN passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id

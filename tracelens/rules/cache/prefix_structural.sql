@@ -52,9 +52,9 @@ WITH setting AS (
             WHERE key = 'architecture'
             AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')
         ) AS hybrid_architecture,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) FILTER (
             WHERE key IN ('mamba_cache_mode', 'architecture', 'block_size') AND is_stated
-        )[:2] AS evidence
+        ) AS evidence
     FROM run_setting
     GROUP BY run_id
 ),
@@ -101,7 +101,7 @@ measured AS (
         quantile_cont(input_tokens, 0.5) AS prompt_tokens,
         count(beginning_hash) AS hash_count,
         count(DISTINCT beginning_hash) AS distinct_hash_count,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY arrival_ts)[:3] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, arrival_ts, 3) AS evidence
     FROM asked
     GROUP BY run_id
 ),
@@ -167,7 +167,7 @@ logged AS (
         sum(prompt_tokens) / nullif(any_value(passed.request_count), 0) AS prompt_tokens,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:3] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 3) AS evidence
     FROM sampled
     LEFT JOIN passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id

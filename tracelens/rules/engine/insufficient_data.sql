@@ -34,7 +34,7 @@ WITH sampled AS (
         max(kv_cache_usage_ratio) AS kv_ratio,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:2] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) AS evidence
     FROM engine_sample
     GROUP BY run_id
 ),

@@ -142,24 +142,28 @@ short AS (
     WHERE NOT coalesce(is_long, FALSE)
 ),
 
-blocked AS (
+met AS (
     SELECT
         short.run_id,
         short.request_id,
-        any_value(short.source_id) AS source_id,
-        any_value(short.line_no) AS line_no,
-        any_value(short.ttft_s) AS ttft_s,
-        any_value(short.arrived_ts) AS arrived_ts,
-        coalesce(
-            sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts)))
-            FILTER (WHERE busy.run_id IS NOT NULL),
-            0
-        ) AS blocked_s
+        sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts))) AS blocked_s
     FROM short
-    LEFT JOIN busy
+    INNER JOIN busy
         ON short.run_id = busy.run_id AND busy.clock = 'server' AND short.token_ts > busy.from_ts AND short.arrived_ts < busy.to_ts
-    WHERE short.arrived_ts IS NOT NULL
     GROUP BY short.run_id, short.request_id
+),
+
+blocked AS (
+    SELECT
+        short.run_id,
+        short.source_id,
+        short.line_no,
+        short.ttft_s,
+        short.arrived_ts,
+        coalesce(met.blocked_s, 0) AS blocked_s
+    FROM short
+    LEFT JOIN met ON short.run_id = met.run_id AND short.request_id = met.request_id
+    WHERE short.arrived_ts IS NOT NULL
 ),
 
 waited AS (
@@ -171,7 +175,7 @@ waited AS (
         quantile_cont(blocked_s, 0.9) AS blocked_s,
         min(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS from_ts,
         max(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY blocked_s DESC) FILTER (WHERE source_id IS NOT NULL)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, blocked_s, 5) FILTER (WHERE source_id IS NOT NULL) AS evidence
     FROM blocked
     GROUP BY run_id
 ),
@@ -225,7 +229,7 @@ stopped AS (
         count(stalled_s) AS victim_count,
         coalesce(sum(stalled_s), 0) / nullif(sum(stream_s), 0) AS stalled_ratio,
         max(gap_s) AS gap_s,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY stalled_s DESC NULLS LAST)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, stalled_s, 5) AS evidence
     FROM stalled
     GROUP BY run_id
 ),
