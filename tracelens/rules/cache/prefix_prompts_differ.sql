@@ -57,6 +57,16 @@ WITH setting AS (
     GROUP BY run_id
 ),
 
+noted AS (
+    -- Reading JSON takes long: only where one of the keys can be in it.
+    SELECT
+        source_id,
+        line_no,
+        input_char_count,
+        CASE WHEN regexp_matches(other, 'system_|prefix_hash|turn|round') THEN other END AS other
+    FROM client_request
+),
+
 prompt AS (
     SELECT
         r.run_id,
@@ -81,8 +91,9 @@ prompt AS (
         coalesce(json_extract_string(c.other, '$.turn'), json_extract_string(c.other, '$.round')) AS turn,
         r.prefill_s / nullif(coalesce(r.ttft_s, r.client_ttft_s), 0) AS prefill_ratio
     FROM request AS r
-    LEFT JOIN client_request AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
     LEFT JOIN source ON c.source_id = source.source_id
+    WHERE r.cached_input_tokens IS NOT NULL
 ),
 
 measured AS (
@@ -102,7 +113,6 @@ measured AS (
         max(arrival_ts) AS to_ts,
         min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM prompt
-    WHERE cached_input_tokens IS NOT NULL
     GROUP BY run_id
 ),
 

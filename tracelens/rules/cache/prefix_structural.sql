@@ -74,6 +74,15 @@ refusal AS (
     GROUP BY run_id
 ),
 
+noted AS (
+    -- Reading JSON takes long: only where one of the keys can be in it.
+    SELECT
+        source_id,
+        line_no,
+        CASE WHEN regexp_matches(other, 'system_|prefix_hash') THEN other END AS other
+    FROM client_request
+),
+
 asked AS (
     SELECT
         r.run_id,
@@ -89,7 +98,7 @@ asked AS (
             json_extract_string(c.other, '$.prefix_hash')
         ) AS beginning_hash
     FROM request AS r
-    LEFT JOIN client_request AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
     WHERE r.cached_input_tokens IS NOT NULL
 ),
 
