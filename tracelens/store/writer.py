@@ -117,6 +117,7 @@ class CaseWriter:
         self._partial.chmod(0o600)
         if known:
             compute_requests(connection)
+            connection.execute("CHECKPOINT")
         else:
             apply_schema(connection)
             connection.execute(
