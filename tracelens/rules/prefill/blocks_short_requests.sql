@@ -317,7 +317,8 @@ SELECT
     '' AS subject,
     CASE
         WHEN (is_blocked OR is_stalled) AND NOT is_full THEN 'fired'
-        WHEN short_count IS NULL AND stream_count IS NULL THEN 'not_evaluated'
+        -- With long prompts there, streams that went on say nothing of the requests that waited to begin.
+        WHEN short_count IS NULL AND (stream_count IS NULL OR long_count > 0) THEN 'not_evaluated'
         WHEN request_count < 10 THEN 'not_evaluated'
         ELSE 'clear'
     END AS outcome,
