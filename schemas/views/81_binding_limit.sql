@@ -37,8 +37,8 @@ SELECT
         WHEN coalesce(prompt_tps, generation_tps) IS NOT NULL AND coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0
             THEN 'stalled'
         WHEN deferred_count >= waiting_count THEN 'deferred'
-        WHEN kv_cache_usage_ratio >= 0.9 OR preemption_count > 0 THEN 'kv'
-        WHEN running_count >= 0.98 * seat_count THEN 'seats'
+        WHEN kv_cache_usage_ratio >= _full_kv_ratio() OR preemption_count > 0 THEN 'kv'
+        WHEN running_count >= _full_seats_ratio() * seat_count THEN 'seats'
         WHEN prompt_tps > 0 THEN 'prefill'
         ELSE 'unknown'
     END AS waits_for

@@ -83,8 +83,8 @@ def test_the_cause_is_named_and_no_other(checks: dict[str, Told], name: str) -> 
 def test_what_waits_is_said_with_its_numbers(checks: dict[str, Told]) -> None:
     seats = outcomes(checks["seats"], "fired")
     assert (
-        seats["queue.seats_taken"].measured["seat_count"],
-        seats["queue.seats_taken"].measured["kv_ratio"],
+        seats["queue.seats_exhausted"].measured["seat_count"],
+        seats["queue.seats_exhausted"].measured["kv_ratio"],
     ) == (64, 0.41)
     assert "mean TTFT is 9.0 s" in seats["queue.waiting_line"].message
     assert "a seat" in seats["queue.waiting_line"].message
@@ -103,7 +103,7 @@ def test_what_was_not_scraped_is_not_cleared(checks: dict[str, Told], rule: str)
 
 
 def test_seats_that_no_source_names_are_not_cleared_where_requests_wait(checks: dict[str, Told]) -> None:
-    assert "queue.seats_taken" in outcomes(checks["kv full"], "not_evaluated")
+    assert "queue.seats_exhausted" in outcomes(checks["kv full"], "not_evaluated")
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -158,7 +158,7 @@ def test_a_mark_and_its_note_are_kept_beside_the_case(driven, demo_path) -> None
     try:
         driven(demo_path, steps)
         first, second = read_marks(demo_path)
-        assert first == Mark("finding", "default", "queue.seats_taken", "seen with [Ana]")
+        assert first == Mark("finding", "default", "queue.seats_exhausted", "seen with [Ana]")
         assert second.name == "queue.share_of_ttft"
     finally:
         write_marks(demo_path, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens import units
-from tracelens.cli.surroundings import company, engine, evidence, gaps, gpus
+from tracelens.cli.surroundings import apart, company, engine, evidence, gaps, gpus
 from tracelens.text.bars import BAR_STAGES, FILL, Piece, drawn
 from tracelens.text.grid import Column, grid
 from tracelens.text.rows import instant
@@ -33,6 +33,7 @@ def page(parts: Parts, width: int) -> Iterator[str]:
         gpus(parts, width),
         company(parts, width),
         gaps(parts, width),
+        apart(parts, width),
         evidence(parts.evidence, width),
     )
     for place, section in enumerate(sections):

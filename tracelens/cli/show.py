@@ -41,6 +41,7 @@ class Parts:
     company: dict[str, Any]
     neighbours: Rows
     gaps: Rows
+    apart: Rows
     evidence: Rows
 
 
@@ -50,7 +51,7 @@ class Parts:
 @format_option
 @on_case
 def show(case_path: Path, request_id: str, run: str, format_name: str | None) -> None:
-    """Show one request: its stages, how each was known, what the engine and the GPUs did meanwhile, the log lines behind it.
+    """Show one request: its stages, how each was known, what the engine and the GPUs did meanwhile, what set it apart, its lines.
 
     REQUEST_ID may be the server's or the client's id, with or without the 8 hex digits that vLLM adds, a trace id, or a
     part of any of them that is found once.  --format json gives everything in one object; csv, jsonl and md give the stages.
@@ -109,6 +110,7 @@ def parts_of(case: Case, run: str, request_id: str) -> Parts:
         company=_first(case.query("request_company", **which).dicts()),
         neighbours=case.query("request_neighbours", **which).dicts(),
         gaps=case.query("request_chunk_gaps", **which).dicts(),
+        apart=case.query("request_apart", **which).dicts(),
         evidence=case.query("request_evidence", **which).dicts(),
     )
 

@@ -16,13 +16,14 @@ from tracelens.text.terminal import clean
 from tracelens.units import STAGE_LETTERS, count, duration, percent, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tracelens.case import Case
 
 MEASURES: Final = {"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "queue": "queue", "prefill": "prefill"}
 _BAR: Final = 24
+_TENTH: Final = 0.1
 _WITH_DECODE: Final = ("e2e", "tpot")
 
 
@@ -143,7 +144,17 @@ def tail_sentences(case: Case, by: str, run: str) -> list[str]:
         return []
     rows = case.query("tail", by=by, run=run).dicts()
     largest = {row["run_id"]: row for row in reversed(rows) if row["tail_mean_s"] is not None}
-    return [_tail_sentence(row, MEASURES[by], several=len(largest) > 1) for row in reversed(largest.values())]
+    said = [_tail_sentence(row, MEASURES[by], several=len(largest) > 1) for row in reversed(largest.values())]
+    return [*said, *_apart_sentences(case, by, run, several=len(largest) > 1)]
+
+
+def _apart_sentences(case: Case, by: str, run: str, *, several: bool) -> Iterator[str]:
+    """For each run what sets its slowest requests apart most, where that is more than chance."""
+    for row in case.query("tail_factors", by=by, run=run).dicts():
+        if row["is_claimed"] and row["effect_rank"] == 1:
+            where = f"run {clean(row['run_id'])}: " if several else ""
+            share = "tenth" if row["tail_ratio"] == _TENTH else "hundredth"
+            yield f"{where}What sets the slowest {share} apart first: {clean(row['words'])}."
 
 
 def _tail_sentence(row: dict[str, Any], measure: str, *, several: bool) -> str:

@@ -198,6 +198,15 @@ def gaps(parts: Parts, width: int) -> Iterator[str]:
     yield from hanging("stream", text + ("  ← a stall" if longest["gap_s"] >= _STALL_S else ""), width)
 
 
+def apart(parts: Parts, width: int) -> Iterator[str]:
+    """What sets it apart from the others of its run, by each measure that is known of it."""
+    sentences = list(dict.fromkeys(row["sentence"] for row in parts.apart))
+    if not sentences:
+        yield "apart    neither a first token nor an end is known of it"
+    for place, sentence in enumerate(sentences):
+        yield from hanging("" if place else "apart", clean(sentence), width)
+
+
 def evidence(rows: Sequence[Row], width: int) -> Iterator[str]:
     """The lines of the sources that all this was taken from."""
     heads = [

@@ -90,6 +90,7 @@ class Chunk:
     `context` is what `Format.context` carried over from the lines before: None at the start of the file.
     `is_open` says that the last line has no line end: the file stops inside it, so its last word may be cut.
     `raw` are the file's own bytes, for `Format.binary` alone; its `lines` are then one line without text.
+    `prompt_key` is the number that keys the fingerprints of prompts; with 0 there are none.
     """
 
     lines: pl.DataFrame
@@ -98,6 +99,7 @@ class Chunk:
     keep_text: bool = False
     is_open: bool = False
     raw: bytes = b""
+    prompt_key: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Parsing needs no case and may take long; the case is held only while the parts a
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -43,6 +44,8 @@ class IngestOptions:
     format: str | None = None
     time: TimeOptions = field(default_factory=TimeOptions)
     keep_text: bool = False
+    prompt_key: int = 0
+    """What keys the fingerprints of prompts; 0: the case's own, or a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,22 @@ def ingest(
             hint="make the folder first, or choose another --case",
         )
     found = list(expand(list(sources)))
+    options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
     with tempfile.TemporaryDirectory(prefix="tracelens-") as scratch:
         read = _parse_all(found, case, options, Path(scratch), on_progress)
         waiting = [one for one in read if isinstance(one, _Parsed)]
         loaded = _load_all(waiting, case, options) if waiting else {}
     files = tuple(loaded[id(one)] if isinstance(one, _Parsed) else one for one in read)
     return IngestReport(case, options.run, files, time.perf_counter() - started)
+
+
+def _prompt_key(case: Path) -> int:
+    """The number that keys the fingerprints of the case's prompts; a new case gets a random one."""
+    kept: list[Any] = []
+    if case.exists():
+        with Store(case) as store:
+            kept = store.run("SELECT value FROM case_property WHERE key = 'prompt_key'").rows
+    return int(kept[0][0]) if kept else secrets.randbits(64) | 1
 
 
 def _known_sources(case: Path, run: str) -> list[dict[str, Any]]:
@@ -153,6 +166,7 @@ def _parse_one(
             reading,
             folder,
             keep_text=options.keep_text,
+            prompt_key=options.prompt_key,
             on_read=counter.telling(source.label),
         )
     except READ_ERRORS as error:
@@ -172,6 +186,7 @@ def _reason(error: BaseException) -> str:
 def _load_all(waiting: list[_Parsed], case: Path, options: IngestOptions) -> dict[int, FileReport]:
     neighbours = [n for one in waiting if (n := _neighbour(one, options.time)) is not None]
     with CaseWriter(case) as writer:
+        writer.keep_property("prompt_key", str(options.prompt_key))
         neighbours += _neighbours_in(writer, options.run)
         loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}
         writer.run_script("join", {"run": options.run})

@@ -83,13 +83,16 @@ class _Task:
     claim: Claim
     folder: Path
     keep_text: bool
+    prompt_key: int
 
     def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
         """Parse one chunk and write its parts (in a worker thread)."""
         lines, raw = framed(data, first_line_no, binary=self.kind.binary)
         # A lone carriage return is half a line end: what stands before it is whole.
         is_open = not data.endswith((b"\n", b"\r"))
-        parsed = self.kind.parse(Chunk(lines, self.claim, context, self.keep_text, is_open, raw))
+        parsed = self.kind.parse(
+            Chunk(lines, self.claim, context, self.keep_text, is_open, raw, self.prompt_key)
+        )
         stamps = _sane(parsed.stamps)
         tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
@@ -175,18 +178,19 @@ def _extremes(stamps: pl.DataFrame) -> list[tuple[int, datetime]]:
     return [(int(line), stamp) for line, stamp in seen[[0, low, high, seen.height - 1]].unique().iter_rows()]
 
 
-def parse_source(
+def parse_source(  # noqa: PLR0913 - four of them have a default or a name
     task: tuple[Format, Claim],
     reading: Reading,
     folder: Path,
     *,
     keep_text: bool,
+    prompt_key: int = 0,
     on_read: Callable[[int], None] | None = None,
     chunk_bytes: int | None = None,
 ) -> ParsedSource:
     """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
-    work = _Task(kind, claim, folder, keep_text)
+    work = _Task(kind, claim, folder, keep_text, prompt_key)
     stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps))
     pending: deque[Future[_Done]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -13,7 +13,7 @@ import duckdb
 from tracelens.errors import CaseError, QueryError
 from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import READ_ONLY_SETTINGS, ddl, schema_version
+from tracelens.store.schema import KEPT, READ_ONLY_SETTINGS, ddl, schema_version
 from tracelens.store.stopping import Stop
 
 
@@ -93,9 +93,12 @@ class Sitting:
         self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}")  # noqa: S608
 
     def views(self) -> list[str]:
-        """The views of the case, those before that others are made of."""
+        """The views of the case that compute something, those before that others are made of."""
         made = [name for _, text in ddl() for name in re.findall(r"^CREATE VIEW (\w+)", text, re.MULTILINE)]
-        return list(dict.fromkeys(made))
+        kept = (
+            KEPT if self.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '_request_row'").rows else ()
+        )
+        return [name for name in dict.fromkeys(made) if name not in kept]
 
     def runs_having(self, relation: str) -> set[str]:
         """Runs in which a table or view has a row."""

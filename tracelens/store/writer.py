@@ -22,7 +22,15 @@ from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
-from tracelens.store.schema import apply_schema, fact_tables, run_script, schema_version, stamp_columns
+from tracelens.store.schema import (
+    apply_schema,
+    compute_requests,
+    fact_tables,
+    keep_requests,
+    run_script,
+    schema_version,
+    stamp_columns,
+)
 
 WRITER_MEMORY: Final = "160MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
@@ -70,6 +78,7 @@ class CaseWriter:
     ) -> None:
         try:
             if kind is None:
+                keep_requests(self._connection)
                 self._connection.execute("CHECKPOINT")
             self._connection.close()
             if kind is None:
@@ -107,7 +116,10 @@ class CaseWriter:
             shutil.copyfile(self._target, self._partial)
         connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
         self._partial.chmod(0o600)
-        if not known:
+        if known:
+            compute_requests(connection)
+            connection.execute("CHECKPOINT")
+        else:
             apply_schema(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
@@ -120,6 +132,13 @@ class CaseWriter:
         self._partial.with_name(self._partial.name + ".wal").unlink(missing_ok=True)
         self._lock_path.unlink(missing_ok=True)
         os.close(self._lock)
+
+    def keep_property(self, key: str, value: str) -> None:
+        """Enter a property of the case, where it has none of that name yet."""
+        self._connection.execute(
+            "INSERT INTO case_property VALUES ($key, $value) ON CONFLICT DO NOTHING",
+            {"key": key, "value": value},
+        )
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query on the case being written."""

@@ -25,6 +25,7 @@ from tracelens.formats.client.client_tables import (
 )
 from tracelens.formats.client.client_times import same
 from tracelens.formats.json_lines import objects_in, read_objects, refusals, seconds
+from tracelens.formats.prompt_blocks import prompt_blocks
 from tracelens.formats.stamps import PER_SECOND, instant
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _STREAM_SCHEMA: Final = {
     "base_s": pl.Float64,
     "chunk_kind": pl.String,
 }
+_PROMPT_SCHEMA: Final = dict.fromkeys(("request_id", "text", "ids"), pl.String) | {"line_no": pl.Int64}
 
 
 def sniff(head: Head) -> Claim | None:
@@ -130,6 +132,8 @@ def parse(chunk: Chunk) -> Parsed:
             [{"line_no": n, **r.measured} for n, r in read if r.measured is not None], MEASURED_SCHEMA
         ),
     }
+    if chunk.prompt_key:
+        tables["prompt_block"] = prompt_blocks(_prompts(read), chunk.prompt_key)
     if chunk.keep_text:
         tables["request_text"] = _text_rows(read)
     issues = pl.concat([objects.issues, refusals(chunk.lines, empty)]).sort("line_no")
@@ -172,11 +176,25 @@ def _text_rows(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
     return frame(rows, TEXT_SCHEMA)
 
 
+def _prompts(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
+    """Prompts as the lines have them (a conversation as its JSON), for fingerprints only."""
+    rows = [
+        {
+            "line_no": line_no,
+            "request_id": each.request["response_id"] or each.request["client_id"],
+            "text": each.texts["prompt"].replace("\n", "\\n"),
+        }
+        for line_no, each in read
+        if "prompt" in each.texts
+    ]
+    return frame(rows, _PROMPT_SCHEMA)
+
+
 FORMAT: Final = Format(
     name="client_stream",
     title="client log, one JSON object per request",
     side=Side.CLIENT,
-    fills=("client_request", "client_stream", "server_request", "request_text"),
+    fills=("client_request", "client_stream", "server_request", "request_text", "prompt_block"),
     sniff=sniff,
     parse=parse,
     versions="schemas/inputs/client_stream.schema.json, and home-made logs",

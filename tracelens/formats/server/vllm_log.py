@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side, issues_of, no_issues
+from tracelens.formats.prompt_blocks import prompt_blocks
 from tracelens.formats.server import (
     framing,
     hard_wraps,
@@ -55,6 +56,18 @@ _LOOSE: Final = ("companion",)
 """Kinds whose lines may hold any number of values, none included."""
 
 _QUOTED: Final = "text of a request whose line was cut or broken"
+_PROMPT_TEXT: Final = r"^(?:Received request|Request) \S+(?:: | details: )prompt: (?s:(.*)), (?:params|prompt_token_ids|sampling_params|sampling params|prefix_pos): ?"
+
+_ID_WITHIN: Final = 300
+"""Characters in which the id of a request ends."""
+_BEHIND_PROMPT: Final = (
+    ", params: ",
+    ", prompt_token_ids: ",
+    ", sampling params: ",
+    ", sampling_params: ",
+    ", prefix_pos: ",
+)
+
 _USER_TEXT: Final = r"\b(prompt: |output: |JSON body: )(?s:.*)$"
 """Where the text of a prompt or an answer begins in a line that was cut: it is not kept unless --keep-text says so."""
 
@@ -92,6 +105,9 @@ def parse(chunk: Chunk) -> Parsed:
         "access_line": access,
         "server_setting": vllm_settings.settings(_config_lines(headed)),
         "request_text": _texts(kinds) if chunk.keep_text else pl.DataFrame(),
+        "prompt_block": prompt_blocks(_prompts(kinds), chunk.prompt_key)
+        if chunk.prompt_key
+        else pl.DataFrame(),
     }
     issues = _issues(chunk.lines, kinds, pl.concat([bad, unread, quoted]))
     if not chunk.keep_text:
@@ -189,9 +205,7 @@ def _config_lines(headed: pl.DataFrame) -> pl.DataFrame:
 def _texts(kinds: pl.DataFrame) -> pl.DataFrame:
     """Prompts and outputs as logged, for --keep-text only."""
     message = pl.col("message")
-    prompt = message.str.extract(
-        r"^(?:Received request|Request) \S+(?:: | details: )prompt: (?s:(.*)), (?:params|prompt_token_ids|sampling_params|sampling params|prefix_pos): ?"
-    )
+    prompt = message.str.extract(_PROMPT_TEXT)
     output = message.str.extract(
         r"^Generated response \S+(?: \([^)]*\))?: output: (?s:(.*?))(?:, output_token_ids: (?:None|\[[\d, ]*\]))?, finish_reason: \w+$"
     )
@@ -203,6 +217,24 @@ def _texts(kinds: pl.DataFrame) -> pl.DataFrame:
         content=pl.coalesce(prompt, output),
     )
     return rows.drop_nulls("content")
+
+
+def _prompts(kinds: pl.DataFrame) -> pl.DataFrame:
+    """Prompts as logged (Python repr without its first quote), and their token ids; for fingerprints only."""
+    message = pl.col("message")
+    wanted = kinds.filter(
+        pl.col("kind").is_in(["received", "details"]) & message.str.contains("prompt: ", literal=True)
+    )
+    # The first thing that may stand behind a prompt ends it: one that quotes it is cut short, and no regex runs over megabytes.
+    begin = message.str.find("prompt: ", literal=True) + len("prompt: ")
+    end = pl.min_horizontal(message.str.find(behind, literal=True) for behind in _BEHIND_PROMPT)
+    cut = wanted.with_columns(text=message.cast(pl.Binary).bin.slice(begin, end - begin).cast(pl.String))
+    return cut.select(
+        "line_no",
+        request_id=message.str.head(_ID_WITHIN).str.extract(r"^(?:Received request|Request) (\S+?):? "),
+        text=pl.when(pl.col("text") != "None").then(pl.col("text").str.slice(1)),
+        ids=message.str.extract(r"prompt_token_ids: \[([^\]]*)\]"),
+    )
 
 
 FORMAT: Final = Format(
@@ -219,6 +251,7 @@ FORMAT: Final = Format(
         "log_event",
         "server_setting",
         "request_text",
+        "prompt_block",
     ),
     sniff=sniff,
     parse=parse,

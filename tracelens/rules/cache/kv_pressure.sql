@@ -102,7 +102,7 @@ counted AS (
         arg_max(waiting_count, line_no) FILTER (WHERE is_kv) AS last_waiting_count,
         min(sample_ts) FILTER (WHERE is_kv) AS from_ts,
         max(sample_ts) FILTER (WHERE is_kv) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE is_kv)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) FILTER (WHERE is_kv) AS evidence
     FROM marked
     GROUP BY run_id
 ),

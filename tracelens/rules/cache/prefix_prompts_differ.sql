@@ -15,6 +15,7 @@ max_spread_ratio = 0.25
 min_request_count = 5
 tokens_per_char = 0.25
 stats_interval_s = 10.0
+min_gap_ratio = 0.3
 
 [[remedy]]
 kind = "config"
@@ -35,7 +36,7 @@ That a shared system prompt is computed once, whatever stands before or in it.
 The cache compares prompts block by block from the first token. One token that differs near the front makes every later block a miss.
 
 ## How it is detected
-Caching is not off, and tokens from the cache are at most `max_hit_ratio` of the prompt tokens over at least `min_request_count` requests of at least `min_prompt_tokens` tokens (shorter prompts are cheap). That the prompts should have shared something is shown by one of: lengths within `max_spread_ratio` of each other though not all equal (equal ones are a generator's), a long system prompt or a conversation's turns noted by the client, or hashes of the beginning that differ. Where no request says what it took from the cache, the log's window of the last 1000 requests must be above zero (the cache does work) and never above `max_hit_ratio`, and prompt length is throughput times interval over requests: low confidence.
+Caching is not off, and tokens from the cache are at most `max_hit_ratio` of the prompt tokens over at least `min_request_count` requests of at least `min_prompt_tokens` tokens (shorter prompts are cheap). That the prompts should have shared something is shown by one of: the prompts themselves, where a log or client file has them (ingest keeps fingerprints of their blocks, no text): their passages came before, but not from the beginning on, by at least `min_gap_ratio` of the prompt, and the position at which they part is said; or, where no prompt is known, lengths within `max_spread_ratio` of each other though not all equal (equal ones are a generator's), a long system prompt or a conversation's turns noted by the client, or hashes of the beginning that differ. Where no request says what it took from the cache, the log's window of the last 1000 requests must be above zero (the cache does work) and never above `max_hit_ratio`, and prompt length is throughput times interval over requests: low confidence.
 
 ## What to do
 Diff the first characters of two prompts.
@@ -54,6 +55,16 @@ WITH setting AS (
         ) AS is_hybrid
     FROM run_setting
     GROUP BY run_id
+),
+
+noted AS (
+    -- Reading JSON takes long: only where one of the keys can be in it.
+    SELECT
+        source_id,
+        line_no,
+        input_char_count,
+        CASE WHEN regexp_matches(other, 'system_|prefix_hash|turn|round') THEN other END AS other
+    FROM client_request
 ),
 
 prompt AS (
@@ -81,8 +92,9 @@ prompt AS (
         coalesce(json_extract_string(c.other, '$.turn'), json_extract_string(c.other, '$.round')) AS turn,
         r.prefill_s / nullif(coalesce(r.ttft_s, r.client_ttft_s), 0) AS prefill_ratio
     FROM request AS r
-    LEFT JOIN client_request AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
     LEFT JOIN source ON c.source_id = source.source_id
+    WHERE r.cached_input_tokens IS NOT NULL
 ),
 
 measured AS (
@@ -100,9 +112,8 @@ measured AS (
         quantile_cont(prefill_ratio, 0.5) AS prefill_ratio,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM prompt
-    WHERE cached_input_tokens IS NOT NULL
     GROUP BY run_id
 ),
 
@@ -119,6 +130,26 @@ sampled AS (
         ) AS prompt_tokens
     FROM engine_state
     WHERE prefix_cache_hit_ratio IS NOT NULL AND prompt_tps IS NOT NULL
+),
+
+-- The prompts themselves, by their fingerprints: of several sources the one with the most.
+shared AS (
+    SELECT
+        run_id,
+        evidence,
+        prompt_count,
+        attainable_ratio,
+        CASE
+            WHEN repeated_ratio - attainable_ratio >= $min_gap_ratio
+                THEN format(
+                        'which part after {:,} {} although {:.0f} % of their passages came before', parts_after::BIGINT, unit,
+                        repeated_ratio * 100
+                    )
+        END AS sign,
+        prompt_length_p50 * CASE unit WHEN 'characters' THEN $tokens_per_char ELSE 1 END AS prompt_tokens
+    FROM prefix_sharing
+    WHERE prompt_count >= $min_request_count
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY prompt_count DESC, source_id ASC) = 1
 ),
 
 passed AS (
@@ -155,7 +186,7 @@ logged AS (
         sum(prompt_tokens) / nullif(any_value(passed.request_count), 0) AS prompt_tokens,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM sampled
     LEFT JOIN passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id
@@ -168,6 +199,7 @@ judged AS (
         coalesce(setting.is_hybrid, FALSE) AS is_hybrid,
         coalesce(m.request_count >= $min_request_count AND m.hit_ratio IS NOT NULL, FALSE) AS is_measured,
         CASE
+            WHEN shared.run_id IS NOT NULL THEN shared.sign
             WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count >= 0.5 * m.hash_count
                 THEN 'with beginnings whose hashes differ'
             WHEN m.hash_count >= $min_request_count THEN NULL
@@ -175,19 +207,25 @@ judged AS (
             WHEN m.turn_count >= $min_request_count THEN 'turns of conversations'
             WHEN NOT m.is_generated AND m.spread_ratio > 0 AND m.spread_ratio <= $max_spread_ratio THEN 'nearly equal in length'
         END AS sign,
-        coalesce(m.request_count, l.request_count) AS request_count,
+        -- Prompts that say nothing twice have nothing to share; those that begin alike are no case of prompts that differ.
+        shared.run_id IS NOT NULL AND shared.sign IS NULL AS is_told_apart,
+        shared.sign IS NOT NULL AS is_parted,
+        shared.prompt_count,
+        shared.prompt_tokens AS shared_prompt_tokens,
+        coalesce(m.request_count, l.request_count, shared.prompt_count) AS request_count,
         m.hit_ratio,
         m.prompt_tokens,
         m.prefill_ratio,
-        m.system_tokens IS NOT NULL OR m.hash_count > 0 AS is_noted,
+        m.system_tokens IS NOT NULL OR m.hash_count > 0 OR shared.sign IS NOT NULL AS is_noted,
         l.hit_ratio AS window_ratio,
         l.prompt_tokens AS logged_prompt_tokens,
         l.sample_count >= $min_request_count AND l.request_count >= $min_request_count AS is_logged,
         coalesce(m.from_ts, l.from_ts) AS from_ts,
         coalesce(m.to_ts, l.to_ts) AS to_ts,
-        coalesce(m.evidence, l.evidence) AS evidence
+        CASE WHEN shared.sign IS NOT NULL THEN shared.evidence ELSE coalesce(m.evidence, l.evidence) END AS evidence
     FROM (SELECT DISTINCT run_id FROM source) AS run
     LEFT JOIN setting ON run.run_id = setting.run_id
+    LEFT JOIN shared ON run.run_id = shared.run_id
     LEFT JOIN measured AS m ON run.run_id = m.run_id
     LEFT JOIN logged AS l ON run.run_id = l.run_id
 )
@@ -196,26 +234,28 @@ SELECT
     run_id,
     '' AS subject,
     CASE
-        WHEN is_off THEN 'clear'
+        WHEN is_off OR is_told_apart THEN 'clear'
         WHEN is_measured AND (hit_ratio > $max_hit_ratio OR prompt_tokens < $min_prompt_tokens) THEN 'clear'
         WHEN is_measured AND sign IS NOT NULL AND NOT (is_hybrid AND hit_ratio = 0) THEN 'fired'
         WHEN is_measured THEN 'not_evaluated'
+        -- The prompts say it themselves: then the log's window may be zero as well.
+        WHEN is_parted AND window_ratio <= $max_hit_ratio AND shared_prompt_tokens >= $min_prompt_tokens THEN 'fired'
         WHEN is_logged AND window_ratio > 0 AND window_ratio <= $max_hit_ratio AND logged_prompt_tokens >= $min_prompt_tokens THEN 'fired'
         ELSE 'not_evaluated'
     END AS outcome,
     CASE
         WHEN is_measured AND is_noted AND request_count >= 30 THEN 'high'
-        WHEN is_measured THEN 'medium'
+        WHEN is_measured OR is_parted THEN 'medium'
         ELSE 'low'
     END AS confidence,
     CASE WHEN prefill_ratio IS NULL THEN 0.5 ELSE least(prefill_ratio, 1.0) END AS weight,
     from_ts,
     to_ts,
     evidence,
-    -- Without a measured share of TTFT, or a sign of the client's own, it is a suspicion.
-    CASE WHEN is_measured AND (is_noted OR prefill_ratio >= 0.5) THEN 'critical' ELSE 'warning' END AS severity,
+    -- Without a measured share of TTFT, the prompts themselves, or a sign of the client's own, it is a suspicion.
+    CASE WHEN is_parted OR (is_measured AND (is_noted OR prefill_ratio >= 0.5)) THEN 'critical' ELSE 'warning' END AS severity,
     request_count AS measured_request_count,
-    round(coalesce(prompt_tokens, logged_prompt_tokens)) AS measured_prompt_tokens_count,
+    round(coalesce(prompt_tokens, shared_prompt_tokens, logged_prompt_tokens)) AS measured_prompt_tokens_count,
     coalesce(hit_ratio, window_ratio) AS measured_hit_ratio,
     coalesce(sign, 'by the log''s own window') AS measured_sign,
     $max_hit_ratio AS threshold_hit_ratio

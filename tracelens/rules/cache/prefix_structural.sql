@@ -13,6 +13,7 @@ min_prompt_tokens = 1000
 min_request_count = 5
 max_block_ratio = 0.5
 stats_interval_s = 10.0
+min_shared_ratio = 0.5
 
 [[remedy]]
 kind = "config"
@@ -33,7 +34,7 @@ That zero hits mean different prompts.
 Only whole blocks are shared, and hybrid models keep their state only at some block ends; some requests bypass the cache. Then equal prompts hit nothing either.
 
 ## How it is detected
-The hit rate is exactly zero in every stats line in which prompts were computed, or no request of at least `min_request_count` took a token from the cache; prompts are at least `min_prompt_tokens` long; and a structural reason stands in the log or the client: a hybrid architecture or Mamba cache mode, blocks of at least `max_block_ratio` of a prompt, a warning that the cache is not supported or skipped, or beginnings whose hashes are equal.
+The hit rate is exactly zero in every stats line in which prompts were computed, or no request of at least `min_request_count` took a token from the cache; prompts are at least `min_prompt_tokens` long; and a structural reason stands in the log or the client: a hybrid architecture or Mamba cache mode, blocks of at least `max_block_ratio` of a prompt, a warning that the cache is not supported or skipped, prompts that begin alike by their fingerprints (at least `min_shared_ratio` of their blocks came before, from the beginning on), or beginnings whose hashes are equal.
 
 ## What to do
 Send one prompt twice, alone, and look at the counters.
@@ -51,9 +52,9 @@ WITH setting AS (
             WHERE key = 'architecture'
             AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')
         ) AS hybrid_architecture,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) FILTER (
             WHERE key IN ('mamba_cache_mode', 'architecture', 'block_size') AND is_stated
-        )[:2] AS evidence
+        ) AS evidence
     FROM run_setting
     GROUP BY run_id
 ),
@@ -73,6 +74,15 @@ refusal AS (
     GROUP BY run_id
 ),
 
+noted AS (
+    -- Reading JSON takes long: only where one of the keys can be in it.
+    SELECT
+        source_id,
+        line_no,
+        CASE WHEN regexp_matches(other, 'system_|prefix_hash') THEN other END AS other
+    FROM client_request
+),
+
 asked AS (
     SELECT
         r.run_id,
@@ -88,7 +98,7 @@ asked AS (
             json_extract_string(c.other, '$.prefix_hash')
         ) AS beginning_hash
     FROM request AS r
-    LEFT JOIN client_request AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
     WHERE r.cached_input_tokens IS NOT NULL
 ),
 
@@ -100,7 +110,7 @@ measured AS (
         quantile_cont(input_tokens, 0.5) AS prompt_tokens,
         count(beginning_hash) AS hash_count,
         count(DISTINCT beginning_hash) AS distinct_hash_count,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY arrival_ts)[:3] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, arrival_ts, 3) AS evidence
     FROM asked
     GROUP BY run_id
 ),
@@ -118,6 +128,18 @@ sampled AS (
         ) AS prompt_tokens
     FROM engine_state
     WHERE prefix_cache_hit_ratio IS NOT NULL AND prompt_tps IS NOT NULL
+),
+
+shared AS (
+    SELECT
+        run_id,
+        evidence,
+        parts_after,
+        unit,
+        attainable_ratio
+    FROM prefix_sharing
+    WHERE prompt_count >= $min_request_count
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY prompt_count DESC, source_id ASC) = 1
 ),
 
 passed AS (
@@ -154,7 +176,7 @@ logged AS (
         sum(prompt_tokens) / nullif(any_value(passed.request_count), 0) AS prompt_tokens,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:3] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 3) AS evidence
     FROM sampled
     LEFT JOIN passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id
@@ -177,6 +199,11 @@ judged AS (
             FALSE
         ) AS is_long,
         CASE
+            WHEN shared.attainable_ratio >= $min_shared_ratio
+                THEN format(
+                        'the prompts begin alike for {:,} {}, so that {:.0f} % of them could have come from it',
+                        shared.parts_after::BIGINT, shared.unit, shared.attainable_ratio * 100
+                    )
             WHEN m.hash_count >= $min_request_count AND m.distinct_hash_count <= 0.2 * m.hash_count
                 THEN 'the prompts'' beginnings are equal by their hashes'
             WHEN setting.mamba_cache_mode IS NOT NULL THEN 'a hybrid model with cache mode ' || setting.mamba_cache_mode
@@ -187,9 +214,10 @@ judged AS (
         END AS sign,
         l.from_ts,
         l.to_ts,
-        list_concat(coalesce(setting.evidence, []), coalesce(m.evidence, l.evidence, []))[:5] AS evidence
+        list_concat(coalesce(setting.evidence, []), coalesce(shared.evidence[:2], []), coalesce(m.evidence, l.evidence, []))[:5] AS evidence
     FROM (SELECT DISTINCT run_id FROM source) AS run
     LEFT JOIN setting ON run.run_id = setting.run_id
+    LEFT JOIN shared ON run.run_id = shared.run_id
     LEFT JOIN refusal ON run.run_id = refusal.run_id
     LEFT JOIN measured AS m ON run.run_id = m.run_id
     LEFT JOIN logged AS l ON run.run_id = l.run_id

@@ -68,7 +68,7 @@ counted AS (
         min(seat_count) AS seat_count,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE running_count = top_count)[:5]
+        min({'source_id': source_id, 'line_no': line_no}, 5) FILTER (WHERE running_count = top_count)
             AS evidence
     FROM busy
     GROUP BY run_id
@@ -83,33 +83,42 @@ held AS (
             AND top_count >= 8
             AND waiting_count = 0
             AND coalesce(kv_ratio, 0) < $free_kv_ratio
-            AND top_count < 0.98 * coalesce(seat_count, 1e9), FALSE
+            AND top_count < _full_seats_ratio() * coalesce(seat_count, 1e9), FALSE
         ) AS is_held
     FROM counted
 ),
 
-way AS (
+arrived AS (
     SELECT
         run_id,
         request_id,
-        duration_s AS network_in_s
-    FROM request_stage
-    WHERE stage = 'network_in'
+        arrival_ts,
+        e2e_s,
+        client_ttft_s,
+        network_in_s,
+        client_source_id,
+        client_line_no
+    FROM _request_timing
+    WHERE arrival_basis IN ('span', 'request log') AND e2e_s > 0
 ),
 
-served AS (
+travelled AS (
     SELECT
-        request.run_id,
-        request.request_id,
-        request.arrival_ts,
-        request.e2e_s,
-        request.client_ttft_s,
-        way.network_in_s,
-        request.client_source_id,
-        request.client_line_no
-    FROM request
-    LEFT JOIN way ON request.run_id = way.run_id AND request.request_id = way.request_id
-    WHERE request.arrival_basis IN ('span', 'request log') AND request.e2e_s > 0
+        run_id,
+        count(network_in_s) AS known_count,
+        count(*) FILTER (WHERE network_in_s >= $min_wait_s) AS late_count,
+        median(network_in_s) AS network_in_s,
+        sum(network_in_s) / nullif(sum(client_ttft_s) FILTER (WHERE network_in_s IS NOT NULL), 0) AS network_ratio
+    FROM arrived
+    GROUP BY run_id
+),
+
+-- Where few requests are late on their way in, nobody need know how many were in flight when each came.
+served AS (
+    SELECT arrived.*
+    FROM arrived
+    INNER JOIN travelled ON arrived.run_id = travelled.run_id
+    WHERE travelled.late_count >= 10 AND travelled.network_ratio >= $min_network_ratio
 ),
 
 moment AS (
@@ -147,15 +156,11 @@ entered AS (
 pooled AS (
     SELECT
         run_id,
-        count(network_in_s) AS known_count,
-        count(*) FILTER (WHERE network_in_s >= $min_wait_s) AS late_count,
         mode(in_flight_count) FILTER (WHERE network_in_s >= $min_wait_s) AS pool_count,
         max(in_flight_count) AS top_count,
-        median(network_in_s) AS network_in_s,
-        sum(network_in_s) / nullif(sum(client_ttft_s) FILTER (WHERE network_in_s IS NOT NULL), 0) AS network_ratio,
-        list({'source_id': client_source_id, 'line_no': client_line_no} ORDER BY network_in_s DESC) FILTER (
+        arg_max({'source_id': client_source_id, 'line_no': client_line_no}, network_in_s, 5) FILTER (
             WHERE network_in_s IS NOT NULL
-        )[:5]
+        )
             AS evidence
     FROM entered
     GROUP BY run_id
@@ -179,16 +184,16 @@ judged AS (
         held.kv_ratio,
         coalesce(held.is_held AND held.top_count = $pool_default_count, FALSE) AS is_default_pool,
         coalesce(
-            pooled.late_count >= 10
-            AND pooled.network_ratio >= $min_network_ratio
+            travelled.late_count >= 10
+            AND travelled.network_ratio >= $min_network_ratio
             AND pinned.pinned_ratio >= $min_pinned_ratio
             AND pooled.pool_count >= pooled.top_count - 1
             AND pooled.pool_count >= 2, FALSE
         ) AS is_pooled,
         pooled.pool_count,
-        pooled.known_count,
-        pooled.network_in_s,
-        pooled.network_ratio,
+        travelled.known_count,
+        travelled.network_in_s,
+        travelled.network_ratio,
         coalesce(pinned.pinned_ratio, held.pinned_ratio) AS pinned_ratio,
         held.from_ts,
         held.to_ts,
@@ -196,6 +201,7 @@ judged AS (
         coalesce(pooled.evidence, []) AS pooled_evidence
     FROM (SELECT DISTINCT run_id FROM source) AS run
     LEFT JOIN held ON run.run_id = held.run_id
+    LEFT JOIN travelled ON run.run_id = travelled.run_id
     LEFT JOIN pooled ON run.run_id = pooled.run_id
     LEFT JOIN pinned ON run.run_id = pinned.run_id
 )

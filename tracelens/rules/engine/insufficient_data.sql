@@ -34,7 +34,7 @@ WITH sampled AS (
         max(kv_cache_usage_ratio) AS kv_ratio,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:2] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) AS evidence
     FROM engine_state
     GROUP BY run_id
 ),
@@ -60,7 +60,7 @@ judged AS (
         known.run_id IS NOT NULL AS is_known,
         coalesce(
             sampled.sample_count < $max_sample_count AND sampled.waiting_count = 0 AND sampled.prompt_ratio >= $min_prompt_ratio
-            AND sampled.generation_tps > 0 AND sampled.kv_ratio < 0.9,
+            AND sampled.generation_tps > 0 AND sampled.kv_ratio < _full_kv_ratio(),
             FALSE
         ) AS is_thin,
         sampled.from_ts,

@@ -80,11 +80,14 @@ said AS (
 sampled AS (
     SELECT
         run_id,
-        count(*) FILTER (WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < 0.9)
+        count(*) FILTER (
+            WHERE waiting_count > 0 AND deferred_count >= $min_deferred_ratio * waiting_count AND kv_cache_usage_ratio < _full_kv_ratio()
+        )
             AS deferred_samples_count,
         count(deferred_count) AS told_count,
         max(deferred_count) AS deferred_count,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE deferred_count > 0)[:2] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2)
+        FILTER (WHERE deferred_count > 0) AS evidence
     FROM engine_state
     GROUP BY run_id
 ),
@@ -110,7 +113,7 @@ compared AS (
         count(*) FILTER (WHERE NOT has_grammar) AS without_count,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY queue_s DESC) FILTER (WHERE has_grammar)[:3] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, queue_s, 3) FILTER (WHERE has_grammar) AS evidence
     FROM request_with_grammar
     GROUP BY run_id
 ),

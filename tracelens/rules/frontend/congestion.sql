@@ -45,12 +45,10 @@ Without spans a limit inside the client (connection pool) can look the same: whe
 WITH stage AS (
     SELECT
         run_id,
-        request_id,
-        sum(duration_s) FILTER (WHERE stage = 'tokenize') AS tokenize_s,
-        sum(duration_s) AS ttft_s
-    FROM request_stage
-    WHERE stage NOT IN ('client_wait', 'decode')
-    GROUP BY run_id, request_id
+        tokenize_s,
+        whole_s - CASE WHEN frame = 'end' THEN coalesce(decode_stage_s, 0) ELSE 0 END AS ttft_s
+    FROM _request_timing
+    WHERE tokenize_s IS NOT NULL
 ),
 
 staged AS (

@@ -57,7 +57,7 @@ called AS (
         count(*) AS call_count,
         min(event_ts) AS from_ts,
         max(event_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no)[:3] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 3) AS evidence
     FROM call
     WHERE cost_s > 0
     GROUP BY run_id
@@ -74,15 +74,12 @@ flow AS (
 
 stage AS (
     SELECT
-        request_stage.run_id,
-        request_stage.request_id,
-        sum(request_stage.duration_s) FILTER (WHERE request_stage.stage = 'tokenize') AS tokenize_s,
-        sum(request_stage.duration_s) AS ttft_s,
-        any_value(request.input_tokens) AS input_tokens
-    FROM request_stage
-    INNER JOIN request ON request_stage.run_id = request.run_id AND request_stage.request_id = request.request_id
-    WHERE request_stage.stage NOT IN ('client_wait', 'decode')
-    GROUP BY request_stage.run_id, request_stage.request_id
+        run_id,
+        tokenize_s,
+        whole_s - CASE WHEN frame = 'end' THEN coalesce(decode_stage_s, 0) ELSE 0 END AS ttft_s,
+        input_tokens
+    FROM _request_timing
+    WHERE tokenize_s IS NOT NULL
 ),
 
 staged AS (

@@ -150,7 +150,7 @@ counted AS (
         string_agg(DISTINCT gpu, ', ' ORDER BY gpu) AS gpus,
         min(event_ts) AS from_ts,
         max(event_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM found
     GROUP BY run_id
 ),

@@ -81,7 +81,7 @@ grouped AS (
         median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY client_ttft_s DESC) FILTER (WHERE pause_s >= $min_pause_s)[:5]
+        arg_max({'source_id': source_id, 'line_no': line_no}, client_ttft_s, 5) FILTER (WHERE pause_s >= $min_pause_s)
             AS evidence
     FROM followed
     GROUP BY run_id

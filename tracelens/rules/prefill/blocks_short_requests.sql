@@ -142,24 +142,28 @@ short AS (
     WHERE NOT coalesce(is_long, FALSE)
 ),
 
-blocked AS (
+met AS (
     SELECT
         short.run_id,
         short.request_id,
-        any_value(short.source_id) AS source_id,
-        any_value(short.line_no) AS line_no,
-        any_value(short.ttft_s) AS ttft_s,
-        any_value(short.arrived_ts) AS arrived_ts,
-        coalesce(
-            sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts)))
-            FILTER (WHERE busy.run_id IS NOT NULL),
-            0
-        ) AS blocked_s
+        sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts))) AS blocked_s
     FROM short
-    LEFT JOIN busy
+    INNER JOIN busy
         ON short.run_id = busy.run_id AND busy.clock = 'server' AND short.token_ts > busy.from_ts AND short.arrived_ts < busy.to_ts
-    WHERE short.arrived_ts IS NOT NULL
     GROUP BY short.run_id, short.request_id
+),
+
+blocked AS (
+    SELECT
+        short.run_id,
+        short.source_id,
+        short.line_no,
+        short.ttft_s,
+        short.arrived_ts,
+        coalesce(met.blocked_s, 0) AS blocked_s
+    FROM short
+    LEFT JOIN met ON short.run_id = met.run_id AND short.request_id = met.request_id
+    WHERE short.arrived_ts IS NOT NULL
 ),
 
 waited AS (
@@ -171,51 +175,73 @@ waited AS (
         quantile_cont(blocked_s, 0.9) AS blocked_s,
         min(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS from_ts,
         max(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY blocked_s DESC) FILTER (WHERE source_id IS NOT NULL)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, blocked_s, 5) FILTER (WHERE source_id IS NOT NULL) AS evidence
     FROM blocked
     GROUP BY run_id
 ),
 
-paused AS (
+streamed AS (
     SELECT
         short.run_id,
-        short.request_id,
         short.client_sent_ts,
         stream.source_id,
         stream.line_no,
+        stream.chunk_offset_s,
         stream.chunk_offset_s[-1] - stream.chunk_offset_s[1] AS stream_s,
-        unnest(stream.chunk_offset_s[1:-2]) AS gap_from_s,
-        unnest(stream.chunk_offset_s[2:]) AS gap_to_s
+        list_transform(
+            list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[1:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
+        ) AS gaps_s
     FROM short
     INNER JOIN client_stream AS stream ON short.client_source_id = stream.source_id AND short.client_line_no = stream.line_no
     WHERE short.client_sent_ts IS NOT NULL AND len(stream.chunk_offset_s) >= 3
 ),
 
-gapped AS (
+-- Streams with a pause that is worth a look.
+paused AS (
     SELECT
-        *,
-        gap_to_s - gap_from_s AS gap_s,
-        median(gap_to_s - gap_from_s) OVER (PARTITION BY run_id, source_id, line_no) AS usual_gap_s
+        run_id,
+        source_id,
+        line_no,
+        client_sent_ts,
+        list_median(gaps_s) AS usual_gap_s,
+        unnest(chunk_offset_s[1:-2]) AS gap_from_s,
+        unnest(gaps_s) AS gap_s
+    FROM streamed
+    WHERE list_max(gaps_s) >= $min_blocked_s
+),
+
+held AS (
+    SELECT
+        paused.run_id,
+        paused.source_id,
+        paused.line_no,
+        sum(paused.gap_s) AS stalled_s,
+        max(paused.gap_s) AS gap_s
     FROM paused
+    WHERE
+        paused.gap_s >= greatest($min_blocked_s, 10 * paused.usual_gap_s)
+        AND EXISTS (
+            SELECT 1
+            FROM busy
+            WHERE
+                paused.run_id = busy.run_id
+                AND busy.clock = 'client'
+                AND busy.from_ts < _later(paused.client_sent_ts, paused.gap_from_s + paused.gap_s)
+                AND busy.to_ts > _later(paused.client_sent_ts, paused.gap_from_s)
+        )
+    GROUP BY paused.run_id, paused.source_id, paused.line_no
 ),
 
 stalled AS (
     SELECT
-        gapped.run_id,
-        gapped.source_id,
-        gapped.line_no,
-        any_value(gapped.stream_s) AS stream_s,
-        sum(gapped.gap_s) FILTER (WHERE busy.run_id IS NOT NULL) AS stalled_s,
-        max(gapped.gap_s) FILTER (WHERE busy.run_id IS NOT NULL) AS gap_s
-    FROM gapped
-    LEFT JOIN busy
-        ON
-            gapped.run_id = busy.run_id
-            AND busy.clock = 'client'
-            AND gapped.gap_s >= greatest($min_blocked_s, 10 * gapped.usual_gap_s)
-            AND busy.from_ts < _later(gapped.client_sent_ts, gapped.gap_to_s)
-            AND busy.to_ts > _later(gapped.client_sent_ts, gapped.gap_from_s)
-    GROUP BY gapped.run_id, gapped.source_id, gapped.line_no
+        streamed.run_id,
+        streamed.source_id,
+        streamed.line_no,
+        streamed.stream_s,
+        held.stalled_s,
+        held.gap_s
+    FROM streamed
+    LEFT JOIN held ON streamed.source_id = held.source_id AND streamed.line_no = held.line_no
 ),
 
 stopped AS (
@@ -225,7 +251,7 @@ stopped AS (
         count(stalled_s) AS victim_count,
         coalesce(sum(stalled_s), 0) / nullif(sum(stream_s), 0) AS stalled_ratio,
         max(gap_s) AS gap_s,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY stalled_s DESC NULLS LAST)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, stalled_s, 5) AS evidence
     FROM stalled
     GROUP BY run_id
 ),
@@ -291,7 +317,8 @@ SELECT
     '' AS subject,
     CASE
         WHEN (is_blocked OR is_stalled) AND NOT is_full THEN 'fired'
-        WHEN short_count IS NULL AND stream_count IS NULL THEN 'not_evaluated'
+        -- With long prompts there, streams that went on say nothing of the requests that waited to begin.
+        WHEN short_count IS NULL AND (stream_count IS NULL OR long_count > 0) THEN 'not_evaluated'
         WHEN request_count < 10 THEN 'not_evaluated'
         ELSE 'clear'
     END AS outcome,

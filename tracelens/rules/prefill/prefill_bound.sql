@@ -48,7 +48,7 @@ WITH counted AS (
         quantile_cont(prompt_tps, 0.1) / nullif(quantile_cont(prompt_tps, 0.9), 0) AS steady_ratio,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM binding_limit
     WHERE running_count > 0 AND prompt_tps IS NOT NULL AND generation_tps IS NOT NULL
     GROUP BY run_id

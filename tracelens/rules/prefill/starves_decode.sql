@@ -88,7 +88,7 @@ counted AS (
         sum(greatest(begun_count, 0)) FILTER (WHERE (is_starved OR is_after) AND earlier_running_count IS NOT NULL) AS begun_count,
         min(sample_ts) FILTER (WHERE is_starved) AS from_ts,
         max(sample_ts) FILTER (WHERE is_starved) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE is_starved)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) FILTER (WHERE is_starved) AS evidence
     FROM stretched
     GROUP BY run_id
 ),

@@ -43,7 +43,7 @@ WITH warned AS (
     SELECT
         run_id,
         min(event_ts) AS from_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM log_event
     WHERE
         kind = 'warning'
@@ -70,7 +70,7 @@ stepped AS (
         ) / nullif(sum(step.elapsed_s), 0) AS full_ratio,
         count(*) AS step_count,
         min(step.step_ts) AS from_ts,
-        list({'source_id': step.source_id, 'line_no': step.line_no} ORDER BY step.elapsed_s DESC)[:5] AS evidence
+        arg_max({'source_id': step.source_id, 'line_no': step.line_no}, step.elapsed_s, 5) AS evidence
     FROM engine_step AS step
     INNER JOIN budget ON step.run_id = budget.run_id
     WHERE step.context_tokens > 0 AND NOT coalesce(step.dummy, FALSE)
@@ -80,8 +80,8 @@ stepped AS (
 flowing AS (
     SELECT
         *,
-        running_count >= 2 AND prompt_tps > 0 AND waiting_count > 0 AND coalesce(kv_cache_usage_ratio, 0) < 0.9
-        AND running_count < 0.98 * coalesce(seat_count, 1e9) AS is_prefill
+        running_count >= 2 AND prompt_tps > 0 AND waiting_count > 0 AND coalesce(kv_cache_usage_ratio, 0) < _full_kv_ratio()
+        AND running_count < _full_seats_ratio() * coalesce(seat_count, 1e9) AS is_prefill
     FROM binding_limit
     WHERE prompt_tps IS NOT NULL
 ),
@@ -104,7 +104,7 @@ levelled AS (
         max(flat_ratio) FILTER (WHERE prefill_count = 3) AS flat_ratio,
         min(sample_ts) FILTER (WHERE prefill_count = 3) AS from_ts,
         max(sample_ts) FILTER (WHERE prefill_count = 3) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE prefill_count = 3)[:5] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) FILTER (WHERE prefill_count = 3) AS evidence
     FROM flat
     GROUP BY run_id
 ),

@@ -88,8 +88,8 @@ tail AS (
         avg(timed.ttft_s) AS ttft_s,
         avg(timed.queue_s) AS queue_s,
         sum(timed.queue_s) / sum(timed.ttft_s) AS share_ratio,
-        list({'source_id': timed.source_id, 'line_no': timed.line_no} ORDER BY timed.queue_s DESC)
-        FILTER (WHERE timed.source_id IS NOT NULL)[:5] AS evidence
+        arg_max({'source_id': timed.source_id, 'line_no': timed.line_no}, timed.queue_s, 5)
+        FILTER (WHERE timed.source_id IS NOT NULL) AS evidence
     FROM timed
     INNER JOIN middle ON timed.run_id = middle.run_id AND timed.ttft_s >= middle.slow_s
     GROUP BY timed.run_id

@@ -60,7 +60,7 @@ WITH sample AS (
 ),
 
 pinned AS (
-    -- Seats that no source names: running stands still while others wait, as in seats_taken.
+    -- Seats that no source names: running stands still while others wait, as in seats_exhausted.
     SELECT run_id
     FROM binding_limit
     WHERE waiting_count > 0 AND waits_for NOT IN ('stalled', 'kv') AND seat_count IS NULL
@@ -101,7 +101,7 @@ counted AS (
         count(DISTINCT concat(source_id, ':', engine_index)) FILTER (WHERE has_queue AND waits_for IN ('kv', 'seats')) AS full_engine_count,
         min(sample_ts) FILTER (WHERE has_queue) AS from_ts,
         max(sample_ts) FILTER (WHERE has_queue) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY source_id, line_no) FILTER (WHERE has_queue)[:5] AS evidence
+        min({'source_id': source_id, 'line_no': line_no}, 5) FILTER (WHERE has_queue) AS evidence
     FROM named
     GROUP BY run_id
 ),

@@ -64,7 +64,7 @@ counted AS (
         bool_and(seat_count IS NOT NULL) AS has_seats,
         min(sample_ts) FILTER (WHERE is_unexplained) AS from_ts,
         max(sample_ts) FILTER (WHERE is_unexplained) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY line_no) FILTER (WHERE is_unexplained)[:5] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) FILTER (WHERE is_unexplained) AS evidence
     FROM named
     GROUP BY run_id
 ),

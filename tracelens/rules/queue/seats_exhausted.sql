@@ -9,7 +9,7 @@ message = "All {measured_seat_count} seats were taken in {measured_seats_ratio} 
 verdict = "{lead}: all {measured_seat_count} seats were taken while KV was at {kv_text}; raise --max-num-seqs, more GPUs would not help."
 
 [params]
-min_seats_ratio = 0.5
+min_ratio = 0.5
 min_samples_count = 2
 min_pinned_count = 4
 full_kv_ratio = 0.9
@@ -34,7 +34,7 @@ The scheduler runs at most --max-num-seqs requests at once. When they are taken 
 waits although there is room for it.
 
 ## How it is detected
-In `min_seats_ratio` of the samples in which requests wait while tokens flow (at least `min_samples_count`), running is
+In `min_ratio` of the samples in which requests wait while tokens flow (at least `min_samples_count`), running is
 within 2 % of the seats and the KV cache below `full_kv_ratio` (above it, the cache decides). The seats are stated in the
 log, or the version's default (lower confidence). Where neither is known, the same running count in `min_pinned_count`
 samples or more, with requests waiting and KV free, is taken for the seats, at low confidence.
@@ -63,7 +63,7 @@ pinned AS (
     HAVING
         count(*) >= $min_pinned_count
         AND max(running_count) >= 4
-        AND min(running_count) >= 0.98 * max(running_count)
+        AND min(running_count) >= _full_seats_ratio() * max(running_count)
 ),
 
 sample AS (
@@ -75,7 +75,7 @@ sample AS (
         coalesce(live.deferred_count, 0) < live.waiting_count
         AND coalesce(live.kv_cache_usage_ratio, 0) < $full_kv_ratio
         AND coalesce(live.preemption_count, 0) = 0
-        AND live.running_count >= 0.98 * coalesce(live.seat_count, pinned.seat_count) AS is_full
+        AND live.running_count >= _full_seats_ratio() * coalesce(live.seat_count, pinned.seat_count) AS is_full
     FROM live
     LEFT JOIN pinned ON live.run_id = pinned.run_id
 ),
@@ -152,7 +152,7 @@ said AS (
     SELECT
         *,
         CASE
-            WHEN full_count >= $min_samples_count AND seats_ratio >= $min_seats_ratio THEN 'fired'
+            WHEN full_count >= $min_samples_count AND seats_ratio >= $min_ratio THEN 'fired'
             WHEN busy_count < $min_samples_count OR (coalesce(queue_count, 0) = 0 AND stalled_count > 0) THEN 'not_evaluated'
             WHEN queue_count > 0 AND known_seat_count IS NULL AND seat_count IS NULL THEN 'not_evaluated'
             ELSE 'clear'
@@ -193,7 +193,7 @@ SELECT
     coalesce(format('{:.0f} %', 100 * kv_ratio), 'an unknown level') AS kv_text,
     seat_count AS measured_seat_count,
     seats_ratio AS measured_seats_ratio,
-    $min_seats_ratio AS threshold_seats_ratio,
+    $min_ratio AS threshold_seats_ratio,
     queue_count AS measured_queue_samples_count,
     waiting_count AS measured_waiting_count,
     kv_ratio AS measured_kv_ratio,
