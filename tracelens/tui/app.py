@@ -24,6 +24,7 @@ from tracelens.tui.help import help_lines
 from tracelens.tui.ink import THEMES, ink_of
 from tracelens.tui.listed import Requests
 from tracelens.tui.registry import SCREENS, entry
+from tracelens.tui.svg import svg_of
 from tracelens.tui.view import View, told
 from tracelens.tui.words import clock, span_text
 
@@ -254,7 +255,7 @@ class Browser(App[None]):
         kind = target.suffix.removeprefix(".").lower()
         try:
             if kind == "svg":
-                target.write_text(self.export_screenshot(title="tracelens"), encoding="utf-8")
+                target.write_text(svg_of(self), encoding="utf-8")
             elif asked is None:
                 raise UsageError("no query stands behind this part", hint="svg draws the screen")
             else:
