@@ -236,7 +236,7 @@ class Rows(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the table, or of what there is to say in its place."""
         ink = ink_of(self.app.current_theme)
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if self._say is not None:
             lines = message(self._say[0], width, getattr(ink, self._say[1]))
             return self._strip(lines[y] if y < len(lines) else Text(""), width)

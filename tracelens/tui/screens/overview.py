@@ -35,7 +35,7 @@ class Overview(View):
         self.map = Pane("the stages", name="map")
         self.strip = Pane("the time strip", name="strip", classes="ruled")
         self.findings = Rows("the rules", parts.FINDING_COLS, name="findings", auto=True, head=False)
-        self.rest = Pane("the rules", name="rest")
+        self.rest = Pane("what is not known", name="rest")
         self.counts = Pane("the run", name="counts")
 
     def title_text(self) -> str:

@@ -36,7 +36,8 @@ def why_lines(
     scene: Scene, rank: Mapping[str, Any], mark: Mark | None, width: int, ink: Ink
 ) -> Iterator[Text]:
     """The sentence, what the request was, its mark."""
-    yield from sentence(why(scene, rank.get("measure", "ttft")), width, ink.strong)
+    told = why(scene, rank.get("measure", "ttft"))
+    yield from sentence(told or "reading its stages …", width, ink.strong if told else ink.dim)
     yield from sentence(" · ".join(_was(scene.facts, rank)), width, ink.dim)
     if mark is not None:
         yield from sentence(f"★ marked{': ' + mark.note if mark.note else ''}", width, ink.warn)
