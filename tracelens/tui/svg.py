@@ -26,7 +26,7 @@ def _begun_later(match: re.Match[str]) -> str:
     head, x, middle, length, rest, body, end = match.groups()
     text = html.unescape(body)
     shown = text.lstrip(_BLANK)
-    if not shown:
+    if not shown.strip() or not cell_len(text):
         return ""
     blanks = len(text) - len(shown)
     cell = float(length) / cell_len(text)

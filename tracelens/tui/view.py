@@ -41,6 +41,7 @@ class View(Screen[None]):
         Binding("a", "annotate", "note"),
         Binding("f5", "reload", "read again", show=False),
     ]
+    AUTO_FOCUS = ""
     filters: ClassVar[bool] = False
     """Whether ``f`` does anything here."""
     orders: ClassVar[bool] = False
