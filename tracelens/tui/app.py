@@ -46,9 +46,14 @@ class Browser(App[None]):
     CSS_PATH = "browse.tcss"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(one.number, f"open_screen('{one.name}')", one.title, show=False) for one in SCREENS),
+        *(
+            Binding(one.number, f"open_screen('{one.name}')", one.title, show=False)
+            for one in SCREENS
+            if one.name != "findings"
+        ),
         Binding("r", "open_screen('requests')", "requests"),
         Binding("w", "open_screen('request')", "worst request"),
+        Binding("4", "open_screen('findings')", "findings"),
         Binding("x", "choose_run", "run"),
         Binding("T", "other_theme", "light or dark", show=False),
         Binding("escape", "back", "back"),

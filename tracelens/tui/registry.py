@@ -39,6 +39,7 @@ SCREENS: Final = (
     Entry("overview", "1", "Overview", "overview:Overview"),
     Entry("requests", "2", "Requests", "requests:Requests", takes="an expression to filter by"),
     Entry("request", "3", "Request", "request:OneRequest", takes="the request's id; without one, the worst"),
+    Entry("findings", "4", "Findings", "findings:Findings", takes="the name of a rule"),
     Entry("sql", "8", "SQL", "sql:SqlView", takes="the text of a query"),
 )
 

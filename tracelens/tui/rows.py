@@ -158,6 +158,10 @@ class Rows(ScrollView, can_focus=True):
         """The row under the cursor, where it is there."""
         return self._row(self.cursor)
 
+    def all_rows(self) -> list[Row]:
+        """The rows that are there."""
+        return [row for page in sorted(self._pages) for row in self._pages[page]]
+
     def _row(self, index: int) -> Row | None:
         page = self._pages.get(index // PAGE, [])
         place = index % PAGE
