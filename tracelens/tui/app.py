@@ -54,6 +54,7 @@ class Browser(App[None]):
         Binding("r", "open_screen('requests')", "requests"),
         Binding("w", "open_screen('request')", "worst request"),
         Binding("4", "open_screen('findings')", "findings"),
+        Binding("t", "open_screen('timeline')", "timeline"),
         Binding("x", "choose_run", "run"),
         Binding("T", "other_theme", "light or dark", show=False),
         Binding("escape", "back", "back"),
