@@ -38,7 +38,7 @@ def test_a_window_filters_the_requests(driven, demo_path) -> None:
         assert drive.view.NAME == "requests"
         wanted = f"SELECT count(*) FROM request WHERE arrival_ts >= '{start}' AND arrival_ts < '{end}'"
         assert drive.view.rows.count == drive.app.case.sql(wanted).rows[0][0] > 0
-        await drive.press("escape", "c")
+        await drive.press("escape", "backspace")
         assert drive.app.window is None
 
     driven(demo_path, steps, first=("timeline", ""))

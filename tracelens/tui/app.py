@@ -55,6 +55,7 @@ class Browser(App[None]):
         Binding("w", "open_screen('request')", "worst request"),
         Binding("4", "open_screen('findings')", "findings"),
         Binding("t", "open_screen('timeline')", "timeline"),
+        Binding("c", "open_screen('curve')", "curve"),
         Binding("x", "choose_run", "run"),
         Binding("T", "other_theme", "light or dark", show=False),
         Binding("escape", "back", "back"),

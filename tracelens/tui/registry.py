@@ -41,6 +41,7 @@ SCREENS: Final = (
     Entry("request", "3", "Request", "request:OneRequest", takes="the request's id; without one, the worst"),
     Entry("findings", "4", "Findings", "findings:Findings", takes="the name of a rule"),
     Entry("timeline", "5", "Timeline", "timeline:Timeline"),
+    Entry("curve", "6", "Prompt length against TTFT", "curve:Curve"),
     Entry("sql", "8", "SQL", "sql:SqlView", takes="the text of a query"),
 )
 

@@ -51,7 +51,7 @@ class Timeline(View):
         Binding("space", "brush", "window"),
         Binding("enter", "requests", "its requests"),
         Binding("0", "whole", "whole run"),
-        Binding("c", "clear", "no window", show=False),
+        Binding("backspace", "clear", "no window", show=False),
         Binding("pageup", "scroll(-1)", "up", show=False),
         Binding("pagedown", "scroll(1)", "down", show=False),
     ]

@@ -187,7 +187,7 @@ def _window(scene: Scene, room: int, ink: Ink) -> Text:
     if scene.begun is not None:
         said = f"window from {clock(scene.begun)} … (space ends it at the cursor)"
     elif scene.window is not None:
-        said = f"window {clock(scene.window[0])} to {clock(scene.window[1])} (enter: its requests, c: none)"
+        said = f"window {clock(scene.window[0])} to {clock(scene.window[1])} (enter: its requests, backspace: none)"
     else:
         said = "no window (space begins one at the cursor; enter: the requests that came then)"
     return Text(shorten(said, room + _LABEL + _VALUE), style=ink.dim, no_wrap=True)
