@@ -43,6 +43,7 @@ SCREENS: Final = (
     Entry("timeline", "5", "Timeline", "timeline:Timeline"),
     Entry("curve", "6", "Prompt length against TTFT", "curve:Curve"),
     Entry("sql", "8", "SQL", "sql:SqlView", takes="the text of a query"),
+    Entry("sources", "9", "Sources", "sources:Sources"),
 )
 
 
