@@ -38,7 +38,7 @@ async def settled(pilot: Pilot[None], app: Browser) -> None:
     """Wait until no question is open and everything is drawn."""
     end = time.monotonic() + _PATIENCE_S
     await pilot.pause()
-    while app.pending and app.is_running and time.monotonic() < end:
+    while (app.pending or not app.span) and app.is_running and time.monotonic() < end:
         await pilot.pause(0.01)
     await pilot.pause()
     await pilot.pause()

@@ -123,13 +123,14 @@ def engine_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
         "waiting",
         "KV mean",
         "KV max",
-        "prompt/s",
         "gen./s",
         "of tokens",
+        "prompt/s",
         "preempted",
         "hits",
     )
-    yield Text(f"{'engines':<12}" + "".join(f"{head:>10}" for head in heads), style=ink.head, no_wrap=True)
+    fit = max((width - _NAME) // _CELL, 1)
+    yield Text(f"{'engines':<{_NAME}}" + _cells(heads[:fit]), style=ink.head, no_wrap=True)
     for row in rows:
         running = f"{number(row['running_mean_count'])}–{count(row['running_max_count'])}"
         waiting = f"{number(row['waiting_mean_count'])}–{count(row['waiting_max_count'])}"

@@ -147,6 +147,7 @@ class Timeline(View):
             )
             marks = range(0, len(scene.rows), max(len(scene.rows) // 6, 1))
             plt.xticks(list(marks), [clock(scene.rows[place]["from_ts"]) for place in marks])
+            plt.xlim(0, len(scene.rows) - 1)
             plt.ylim(0, None)
             plt.vline(scene.cursor)
         self.plot.refresh()
