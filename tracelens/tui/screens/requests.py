@@ -68,6 +68,8 @@ class Requests(View):
         return f"Requests ({shorten(self._filter_name(), 40)})" if self.where else "Requests"
 
     def _filter_name(self) -> str:
+        if self.where == self.browser.window_expression():
+            return f"window {self.browser.window_text()}"
         return clean(dict(PRESETS).get(self.where, self.where))
 
     def compose_body(self) -> Iterable[Widget]:

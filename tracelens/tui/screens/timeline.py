@@ -97,9 +97,7 @@ class Timeline(View):
             return
         if self.scene.place is None:
             self.scene.chosen = parts.telling_lane(rows)
-            self.scene.place = next(
-                (row["place"] for row in rows if row["bound_by"] not in (None, "none")), 0
-            )
+            self.scene.place = parts.telling_place(rows)
         self.scene.place = min(self.scene.cursor, len(rows) - 1)
         since, until = rows[0]["from_ts"].isoformat(), rows[-1]["to_ts"].isoformat()
         case, run = self.browser.case, self.run_id

@@ -86,6 +86,16 @@ def telling_lane(rows: Sequence[Mapping[str, Any]]) -> int:
     return 0
 
 
+def telling_place(rows: Sequence[Mapping[str, Any]]) -> int:
+    """The piece to begin with: the first in which a limit bound the engine, else in which requests came."""
+    bound = next((place for place, row in enumerate(rows) if row["bound_by"] not in (None, "none")), None)
+    return (
+        bound
+        if bound is not None
+        else next((place for place, row in enumerate(rows) if row["arrival_count"]), 0)
+    )
+
+
 def lane_lines(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
     """What the cursor stands on, the lanes, events, limits, the axis, the window."""
     room = max(width - _LABEL - _VALUE - 4, 10)
