@@ -39,6 +39,7 @@ def test_the_library_loads_nothing_heavy() -> None:
         ["rules", "--help"],
         ["ingest", "--help"],
         ["show", "--help"],
+        ["browse", "--help"],
         ["sql", "--help"],
     ],
 )

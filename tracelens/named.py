@@ -90,6 +90,11 @@ def spelled(name: str, given: Mapping[str, Any]) -> str:
     return f"{command}\n{prose}{end}{body}"
 
 
+def written_out(sql: str, bound: Mapping[str, Any]) -> str:
+    """SQL with its parameters written as literals, for people to read and change."""
+    return re.sub(r"\$(\w+)", lambda match: _literal(bound[match[1]]) if match[1] in bound else match[0], sql)
+
+
 def _literal(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value)

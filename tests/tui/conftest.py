@@ -76,6 +76,16 @@ def empty_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def two_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs; the name of the second tries to act."""
+    path = tmp_path_factory.mktemp("two") / "two.duckdb"
+    client = resources.demo_incident() / "client.jsonl"
+    tracelens.ingest([client], path, run="before")
+    tracelens.ingest([client], path, run="r[b]un\x1b[31m")
+    return path
+
+
 @pytest.fixture(autouse=True)
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What screens write goes to a folder of the test."""

@@ -185,3 +185,43 @@ def test_esc_stops_what_is_being_read(driven, demo_path) -> None:
         assert drive.view.NAME == "sql"
 
     driven(demo_path, steps)
+
+
+def test_another_run_is_looked_at_from_the_first_screen_on(driven, two_path) -> None:
+    async def steps(drive) -> None:
+        assert "run before (1 of 2)" in drive.text().splitlines()[0]
+        await drive.press("r", "x", "down", "enter")
+        assert drive.view.NAME == "overview"
+        assert "run r[b]un\\x1b[31m (2 of 2)" in drive.text().splitlines()[0]
+        await drive.press("w")
+        assert "1 of 96 by TTFT" in drive.text()
+        assert drive.app.run_id == "r[b]un\x1b[31m"
+
+    driven(two_path, steps)
+
+
+def test_the_palette_opens_a_screen(driven, demo_path) -> None:
+    async def steps(drive) -> None:
+        await drive.press("ctrl+p")
+        await drive.type("sources")
+        await drive.pilot.pause(0.5)
+        await drive.press("enter", "enter")
+        await drive.pilot.pause(0.3)
+        assert drive.view.NAME == "sources"
+
+    driven(demo_path, steps)
+
+
+def test_every_number_opens_its_screen_and_esc_leaves_it(driven, demo_path) -> None:
+    from tracelens.tui.registry import SCREENS
+
+    async def steps(drive) -> None:
+        for one in SCREENS[1:]:
+            await drive.press(one.number)
+            assert one.name == drive.view.NAME
+            assert "error:" not in drive.text()
+            assert "reading" not in drive.text()
+            await drive.press("escape")
+            assert drive.view.NAME == "overview"
+
+    driven(demo_path, steps, size=(140, 45))

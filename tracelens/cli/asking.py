@@ -94,6 +94,10 @@ def _text(query: str | None, script: IO[str] | None) -> str:
 @click.argument("name", required=False)
 @click.argument("params", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--list", "list_them", is_flag=True, help="Show the queries there are, with their parameters.")
+@click.option(
+    "--where", default="", metavar="EXPR", help="Only rows that this SQL expression over its columns chooses."
+)
+@click.option("--order", default="", metavar="COLUMNS", help="Another order, as after ORDER BY.")
 @limit_option
 @timeout_option
 @file_format_option
@@ -103,6 +107,8 @@ def query(
     name: str | None,
     params: tuple[str, ...],
     list_them: bool,
+    where: str,
+    order: str,
     limit: int | None,
     timeout: float | None,
     format_name: str | None,
@@ -114,6 +120,7 @@ def query(
     \b
     tracelens query --list
     tracelens query slowest by=tpot top=20 run=before
+    tracelens query request_list --where "ttft_s > 2" --order "queue_s DESC"
     """
     outlet = _outlet(format_name, target, limit, timeout)
     if list_them or name is None:
@@ -121,10 +128,12 @@ def query(
         return
     given = _pairs(params)
     from tracelens.named import named_query
+    from tracelens.store import Narrow
 
     bound = named_query(name).bind(given)
+    narrow = Narrow(where, order)
     with reading(case_path) as case:
-        outlet.print(case.query(name, limit=outlet.limit, timeout_s=outlet.timeout_s, **bound))
+        outlet.print(case.query(name, limit=outlet.limit, timeout_s=outlet.timeout_s, narrow=narrow, **bound))
 
 
 def _pairs(params: tuple[str, ...]) -> dict[str, str]:

@@ -72,7 +72,8 @@ def browse(
 
     Keys stand in the last line of every screen, all of them under ?.
     """
-    if screenshot is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on stderr.
+    if screenshot is None and not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("browse needs a terminal", hint="--screenshot FILE.svg draws a screen without one")
     if screenshot is not None and screenshot.suffix not in (".svg", ".txt"):
         raise UsageError(f"{screenshot}: a picture is .svg or .txt")

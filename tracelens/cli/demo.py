@@ -45,6 +45,7 @@ def demo() -> None:
     say()
     say("The case is kept. Go on with:")
     for command in (
+        "browse",
         "check",
         "slowest --by e2e",
         "show REQUEST_ID",

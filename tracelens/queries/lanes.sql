@@ -1,5 +1,5 @@
 /*
-A run, or a window of it, cut into equal pieces of time: what the engine, the GPUs and the clients did in each, and what
+A run, or a window of it, cut into equal pieces of time of a second or more: what the engine, the GPUs and the clients did in each, and what
 the queue waited for. A stats line speaks for the time since the line before it, at most 15 s. A NULL is a piece in which no source says it. bound_by is the commonest limit among the stats lines
 with requests waiting: seats, kv, prefill, stalled, deferred or unknown; 'none' where nothing waited.
 [params]
@@ -21,14 +21,15 @@ WITH span AS (
 sized AS (
     SELECT
         *,
-        greatest(epoch(to_ts - from_ts) / $pieces, 1e-3) AS piece_s
+        least($pieces, greatest(ceil(epoch(to_ts - from_ts))::BIGINT, 1)) AS piece_count,
+        greatest(epoch(to_ts - from_ts) / least($pieces, greatest(ceil(epoch(to_ts - from_ts))::BIGINT, 1)), 1e-3) AS piece_s
     FROM span
 ),
 
 piece AS (
     SELECT
         *,
-        unnest(range($pieces)) AS place
+        unnest(range(piece_count)) AS place
     FROM sized
 ),
 
@@ -38,7 +39,7 @@ engine AS (
         b.*,
         unnest(range(
             greatest(floor(epoch(b.since_ts - sized.from_ts) / sized.piece_s)::BIGINT, 0),
-            least(floor(epoch(b.sample_ts - sized.from_ts) / sized.piece_s)::BIGINT, $pieces - 1) + 1
+            least(floor(epoch(b.sample_ts - sized.from_ts) / sized.piece_s)::BIGINT, sized.piece_count - 1) + 1
         )) AS place
     FROM (
         SELECT

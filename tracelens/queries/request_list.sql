@@ -22,6 +22,7 @@ SELECT
     coalesce(client_ttft_s, ttft_s) - queue_s - prefill_s AS rest_s,
     tpot_s,
     coalesce(client_e2e_s, e2e_s) AS e2e_s,
+    CASE WHEN client_e2e_s IS NOT NULL THEN 0.0 ELSE e2e_error_s END AS e2e_error_s,
     input_tokens,
     cached_input_tokens,
     output_tokens,

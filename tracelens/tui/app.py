@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,13 +24,14 @@ from tracelens.tui.help import help_lines
 from tracelens.tui.ink import THEMES, ink_of
 from tracelens.tui.listed import Requests
 from tracelens.tui.registry import SCREENS, entry
+from tracelens.tui.svg import svg_of
 from tracelens.tui.view import View, told
 from tracelens.tui.words import clock, span_text
 
 if TYPE_CHECKING:
     from tracelens.case import Case
     from tracelens.check import Check
-    from tracelens.store import Stop
+    from tracelens.store import Result, Stop
     from tracelens.tui.pane import Asked
     from tracelens.tui.work import Answered
 
@@ -45,9 +46,16 @@ class Browser(App[None]):
     CSS_PATH = "browse.tcss"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(one.number, f"open_screen('{one.name}')", one.title, show=False) for one in SCREENS),
+        *(
+            Binding(one.number, f"open_screen('{one.name}')", one.title, show=False)
+            for one in SCREENS
+            if one.name != "findings"
+        ),
         Binding("r", "open_screen('requests')", "requests"),
         Binding("w", "open_screen('request')", "worst request"),
+        Binding("4", "open_screen('findings')", "findings"),
+        Binding("t", "open_screen('timeline')", "timeline"),
+        Binding("c", "open_screen('curve')", "curve"),
         Binding("x", "choose_run", "run"),
         Binding("T", "other_theme", "light or dark", show=False),
         Binding("escape", "back", "back"),
@@ -89,6 +97,15 @@ class Browser(App[None]):
         name, given = self._first
         if name != "overview":
             self.open(name, given)
+            self.run_worker(self._find_span, thread=True, exit_on_error=False)
+
+    def _find_span(self) -> None:
+        """The time that the run spans, where the first screen does not ask for it.  Runs in a thread."""
+        try:
+            row = next(iter(self.case.query("run_span", run=self.run_id).dicts()), None)
+        except TracelensError:
+            row = None
+        self.call_from_thread(self.show_span, row)
 
     def on_unmount(self) -> None:
         """Stop what still runs, so that leaving is quick."""
@@ -230,7 +247,7 @@ class Browser(App[None]):
             self.notify("nothing to copy here", severity="warning", markup=False)
             return
         self.copy_to_clipboard(text)
-        place = _state_folder() / "copied.txt"
+        place = state_folder() / "copied.txt"
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text + "\n", encoding="utf-8")
@@ -242,33 +259,47 @@ class Browser(App[None]):
         self.notify(f"copied {len(text):,} characters; they are in {place} too", markup=False)
 
     def export(self, asked: Asked | None, name: str) -> None:
-        """Ask for a file's name, and write rows or a picture into it."""
-        start = f"{asked.name if asked is not None else name}.{'csv' if asked is not None else 'svg'}"
-        hint = f"the ending chooses: {', '.join(EXPORTS)}"
-        self.push_screen(Prompt("Export to", hint, start, _check_export), partial(self._export_to, asked))
+        """Ask for a file's name, and write what a query gives, or a picture, into it."""
+        if asked is None:
+            self.export_rows(None, name)
+            return
+        whole = asked.narrow.whole() if asked.narrow is not None else None
+        self.export_rows(lambda: self.case.query(asked.name, narrow=whole, **asked.params), asked.name)
 
-    def _export_to(self, asked: Asked | None, given: str | None) -> None:
+    def export_rows(self, fetch: Callable[[], Result] | None, name: str) -> None:
+        """The same for any rows; without any, only a picture."""
+        hint = f"the ending chooses: {', '.join(EXPORTS)}"
+        start = f"{name}.{'svg' if fetch is None else 'csv'}"
+        self.push_screen(Prompt("Export to", hint, start, _check_export), partial(self._export_to, fetch))
+
+    def _export_to(self, fetch: Callable[[], Result] | None, given: str | None) -> None:
         if given is None:
             return
         target = Path(given).expanduser()
-        kind = target.suffix.removeprefix(".").lower()
-        try:
-            if kind == "svg":
-                target.write_text(self.export_screenshot(title="tracelens"), encoding="utf-8")
-            elif asked is None:
-                raise UsageError("no query stands behind this part", hint="svg draws the screen")
-            else:
-                self._write(asked, kind, target)
-        except TracelensError as error:
-            self.notify(told(error), severity="error", markup=False)
-        except OSError as error:
-            self.notify(f"{target}: {error.strerror or error}", severity="error", markup=False)
+        if target.suffix.lower() == ".svg":
+            picture = svg_of(self)
+            self._export(target, lambda: target.write_text(picture, encoding="utf-8"))
+        elif fetch is None:
+            self.notify(
+                "no query stands behind this part; svg draws the screen", severity="error", markup=False
+            )
         else:
-            self.notify(f"written: {target}", markup=False)
+            kind = target.suffix.removeprefix(".").lower()
+            self._export(target, lambda: write_file(fetch(), kind, target))
 
-    def _write(self, asked: Asked, kind: str, target: Path) -> None:
-        whole = asked.narrow.whole() if asked.narrow is not None else None
-        write_file(self.case.query(asked.name, narrow=whole, **asked.params), kind, target)
+    def _export(self, target: Path, write: Callable[[], object]) -> None:
+        """Write in a thread, and say how it went."""
+
+        def work() -> None:
+            try:
+                write()
+            except (TracelensError, OSError) as error:
+                said, severity = told(error), "error"
+            else:
+                said, severity = f"written: {target}", "information"
+            self.call_from_thread(self.notify, clean(said), severity=severity, markup=False)
+
+        self.run_worker(work, thread=True, exit_on_error=False)
 
     # Marks ----------------------------------------------------------------------------------------------------------------
 
@@ -346,13 +377,14 @@ class Browser(App[None]):
         yield SystemCommand("Quit", "leave", self.action_quit)
 
 
+def state_folder() -> Path:
+    """Where things that outlive a session lie: what was copied, the history of SQL."""
+    with contextlib.suppress(RuntimeError):
+        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "tracelens"
+    return Path.cwd()
+
+
 def _check_export(given: str) -> None:
     kind = Path(given).suffix.removeprefix(".").lower()
     if kind not in EXPORTS:
         raise UsageError(f"{given}: no kind of file that can be written", hint=f"one of {', '.join(EXPORTS)}")
-
-
-def _state_folder() -> Path:
-    with contextlib.suppress(RuntimeError):
-        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "tracelens"
-    return Path.cwd()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from tracelens.tui.ink import Ink
+from tracelens.tui.registry import SCREENS
 from tracelens.units import STAGE_LETTERS
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 _MOVES: Final = (
     ("↑ ↓  PgUp PgDn  Home End", "move the cursor; ← → show further columns"),
     ("Tab", "next part of the screen"),
-    ("1 … 9", "screens by number"),
     ("T", "light or dark"),
     ("F5", "read it again"),
 )
@@ -24,6 +24,8 @@ _MOVES: Final = (
 def help_lines(view: View, ink: Ink) -> list[Text]:
     """Keys of a screen, then those of every screen, then what letters and fills mean."""
     lines = [_line(key, label, ink) for key, label in (*view.keys(), *_MOVES)]
+    lines += [Text(), Text("Screens", style=ink.head)]
+    lines += [_line(one.number, one.title, ink) for one in SCREENS]
     lines += [Text(), Text("Stages", style=ink.head)]
     lines += [
         Text.assemble((f"  {letter} ", ink.stage(letter)), (stage.replace("_", " "), ""))

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from tracelens.errors import UsageError
+from tracelens.tui.svg import svg_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,14 +31,14 @@ def take_picture(app: Browser, size: tuple[int, int], target: Path) -> None:
 async def _shown(app: Browser, size: tuple[int, int], *, as_text: bool) -> str:
     async with app.run_test(size=size) as pilot:
         await settled(pilot, app)
-        return screen_text(app) if as_text else app.export_screenshot(title="tracelens")
+        return screen_text(app) if as_text else svg_of(app)
 
 
 async def settled(pilot: Pilot[None], app: Browser) -> None:
     """Wait until no question is open and everything is drawn."""
     end = time.monotonic() + _PATIENCE_S
     await pilot.pause()
-    while app.pending and time.monotonic() < end:
+    while (app.pending or not app.span) and app.is_running and time.monotonic() < end:
         await pilot.pause(0.01)
     await pilot.pause()
     await pilot.pause()

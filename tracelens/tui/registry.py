@@ -39,7 +39,12 @@ SCREENS: Final = (
     Entry("overview", "1", "Overview", "overview:Overview"),
     Entry("requests", "2", "Requests", "requests:Requests", takes="an expression to filter by"),
     Entry("request", "3", "Request", "request:OneRequest", takes="the request's id; without one, the worst"),
+    Entry("findings", "4", "Findings", "findings:Findings", takes="the name of a rule"),
+    Entry("timeline", "5", "Timeline", "timeline:Timeline"),
+    Entry("curve", "6", "Prompt length against TTFT", "curve:Curve"),
+    Entry("compare", "7", "Stages, engines, GPUs", "compare:Compare"),
     Entry("sql", "8", "SQL", "sql:SqlView", takes="the text of a query"),
+    Entry("sources", "9", "Sources", "sources:Sources"),
 )
 
 

@@ -158,6 +158,10 @@ class Rows(ScrollView, can_focus=True):
         """The row under the cursor, where it is there."""
         return self._row(self.cursor)
 
+    def all_rows(self) -> list[Row]:
+        """The rows that are there."""
+        return [row for page in sorted(self._pages) for row in self._pages[page]]
+
     def _row(self, index: int) -> Row | None:
         page = self._pages.get(index // PAGE, [])
         place = index % PAGE
@@ -236,7 +240,7 @@ class Rows(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the table, or of what there is to say in its place."""
         ink = ink_of(self.app.current_theme)
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if self._say is not None:
             lines = message(self._say[0], width, getattr(ink, self._say[1]))
             return self._strip(lines[y] if y < len(lines) else Text(""), width)

@@ -41,6 +41,7 @@ class View(Screen[None]):
         Binding("a", "annotate", "note"),
         Binding("f5", "reload", "read again", show=False),
     ]
+    AUTO_FOCUS = ""
     filters: ClassVar[bool] = False
     """Whether ``f`` does anything here."""
     orders: ClassVar[bool] = False
@@ -52,6 +53,7 @@ class View(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._asking: dict[int, Question] = {}
+        self._loaded = False
 
     # Below: what a screen is made of --------------------------------------------------------------------------------
 
@@ -90,12 +92,13 @@ class View(Screen[None]):
         yield from self.compose_body()
         yield Keys()
 
-    def on_mount(self) -> None:
-        """Ask for what it shows."""
-        self.load()
-
     def on_screen_resume(self) -> None:
-        """Draw the first and the last line: the way and the keys may have changed."""
+        """Ask for what it shows when it is first in front; draw the way and the keys, which may have changed."""
+        if self.app.screen is not self:
+            return
+        if not self._loaded:
+            self._loaded = True
+            self.load()
         self.show_way()
         self.call_after_refresh(self.show_keys)
 
@@ -293,6 +296,7 @@ class View(Screen[None]):
             part.redraw()  # type: ignore[attr-defined]
 
 
-def told(error: TracelensError) -> str:
+def told(error: TracelensError | OSError) -> str:
     """An error in one line, for a notice."""
-    return clean(f"{error}" + (f" ({error.hint})" if error.hint else ""))
+    hint = error.hint if isinstance(error, TracelensError) else ""
+    return clean(f"{error}" + (f" ({hint})" if hint else ""))

@@ -35,7 +35,8 @@ class Overview(View):
         self.map = Pane("the stages", name="map")
         self.strip = Pane("the time strip", name="strip", classes="ruled")
         self.findings = Rows("the rules", parts.FINDING_COLS, name="findings", auto=True, head=False)
-        self.rest = Pane("the rules", name="rest")
+        self.detail = Pane("the finding", name="detail")
+        self.rest = Pane("what is not known", name="rest")
         self.counts = Pane("the run", name="counts")
 
     def title_text(self) -> str:
@@ -50,6 +51,7 @@ class Overview(View):
             self.counts,
             self.strip,
             self.findings,
+            self.detail,
             self.rest,
             can_focus=False,
         )
@@ -69,13 +71,26 @@ class Overview(View):
         self.findings.focus(scroll_visible=False)
 
     def _nothing_read(self) -> None:
-        for part in (self.percentiles, self.map, self.counts, self.strip, self.findings, self.rest):
+        for part in (
+            self.percentiles,
+            self.map,
+            self.counts,
+            self.strip,
+            self.findings,
+            self.detail,
+            self.rest,
+        ):
             part.empty("")
         self.verdict.empty("This case is empty. Read logs into it: tracelens ingest FILES... -c CASE")
 
     def _show_percentiles(self, result: Result) -> None:
         rows = result.dicts()
-        self.percentiles.fill(lambda width, ink: parts.percentile_lines(rows, self.run_id, width, ink))
+        if any(row["run_id"] == self.run_id for row in rows):
+            self.percentiles.fill(lambda width, ink: parts.percentile_lines(rows, self.run_id, width, ink))
+        else:
+            self.percentiles.empty(
+                "TTFT, TPOT and end-to-end times: no source tells of a single request in this run."
+            )
 
     def _show_map(self, result: Result) -> None:
         rows = result.dicts()
@@ -112,6 +127,7 @@ class Overview(View):
             )
         else:
             self.findings.empty("no findings: no rule fired on this run")
+            self.detail.empty("")
 
     def _findings(self, check: Check) -> list[Outcome]:
         return [one for one in check.fired() if one.run == self.run_id]
@@ -128,6 +144,12 @@ class Overview(View):
             self._show_check(self.browser.checked)
             self.findings.move(cursor)
         super().marks_changed()
+
+    def on_rows_moved(self, message: Rows.Moved) -> None:
+        """What the finding under the cursor says."""
+        row, check = message.row, self.browser.checked
+        if row is not None and check is not None:
+            self.detail.fill(lambda width, ink: parts.detail_lines(check, row["finding"], width, ink))
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         """A finding opens on the screen of findings."""

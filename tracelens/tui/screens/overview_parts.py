@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tracelens.collect import in_short, to_collect
 from tracelens.text.bars import Piece
-from tracelens.text.findings import measures
-from tracelens.text.terminal import clean, shorten
+from tracelens.text.findings import measures, steps_of
+from tracelens.text.terminal import clean, shorten, wrap
 from tracelens.tui.draw import LIMITS, limit_lane, sentence, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.tui.rows import Col, Row
@@ -28,6 +28,7 @@ _CELL: Final = 8
 _LABEL: Final = 9
 _VALUE: Final = 11
 _EXCESS_SHOWN: Final = 0.005
+_INDENT: Final = 14
 _SEVERITY_MARKS: Final = {"critical": "●", "warning": "▲", "info": "○"}
 
 
@@ -166,6 +167,17 @@ def _bound(rows: Sequence[Mapping[str, Any]], room: int, ink: Ink) -> Text:
 
 def _highest(values: Sequence[Any]) -> Any:
     return max((value for value in values if value is not None), default=None)
+
+
+def detail_lines(check: Check, finding: Outcome, width: int, ink: Ink) -> Iterator[Text]:
+    """The finding under the cursor: belief, data, and what to do."""
+    told = [("assumed", finding.belief), ("the data", finding.message)]
+    told += [(f"do {step}", text) for step, text in steps_of(check.plan, finding)]
+    for label, text in told:
+        for place, line in enumerate(wrap(clean(text), max(width - _INDENT, 20))):
+            yield Text.assemble(
+                (f"  {'' if place else label:<{_INDENT - 2}}", ink.head), (line, ink.dim), no_wrap=True
+            )
 
 
 def rest_lines(check: Check, run: str, width: int, ink: Ink) -> Iterator[Text]:

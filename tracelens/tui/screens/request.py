@@ -77,6 +77,7 @@ class OneRequest(View):
     def load(self) -> None:
         """First which request it is, then everything about it."""
         for part in (self.stages, self.lanes, self.gaps, self.gpus, self.lines, self.mates):
+            part.display = True
             part.waiting()
         self._scene = Scene()
         self._stages, self._peers = [], []
@@ -109,7 +110,7 @@ class OneRequest(View):
     def _nothing(self, text: str) -> None:
         self.why.empty(text, "/ searches for a part of an id; r lists all requests")
         for part in (self.stages, self.lanes, self.gaps, self.gpus, self.lines, self.mates):
-            part.empty("")
+            part.display = False
 
     # Answers ----------------------------------------------------------------------------------------------------------
 

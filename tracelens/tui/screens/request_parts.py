@@ -20,6 +20,7 @@ from tracelens.units import STAGE_LETTERS, UNKNOWN, count, duration, percent, pl
 _MUCH_LONGER: Final = 1.5
 _WORTH_A_MARK_S: Final = 0.001
 _FRAME: Final = "┊┊"
+_LEAST_BASIS: Final = 16
 _MANY: Final = 99.5
 
 
@@ -65,7 +66,8 @@ def _stage(row: Mapping[str, Any], peer: Mapping[str, Any], width: int, ink: Ink
     line.append(f" {_times(peer):<7}", style=ink.warn)
     fill = FILL[row["provenance"]]
     line.append(f" {fill:<2} {row['provenance']:<8} ", style=ink.plain if known else ink.dim)
-    return line.append(shorten(clean(row["basis"]), max(width - line.cell_len, 0)), style=ink.dim)
+    room = width - line.cell_len
+    return line.append(shorten(clean(row["basis"]), room), style=ink.dim) if room >= _LEAST_BASIS else line
 
 
 def _times(peer: Mapping[str, Any]) -> str:

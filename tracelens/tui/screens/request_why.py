@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.text import Text
 
 from tracelens.marks import Mark
-from tracelens.text.terminal import clean
+from tracelens.text.terminal import clean, shorten
 from tracelens.tui.draw import LIMITS, sentence
 from tracelens.tui.ink import Ink
 from tracelens.tui.screens.request_lanes import Scene
@@ -28,35 +28,73 @@ _DOES: Final = {
     "decode": "Its decode took {time}",
 }
 """What a stage does to a request that it makes slow."""
+_NOTABLE: Final = 0.3
+"""Part of the excess from which on a batch-mate's prefill is told."""
 
 
 def why_lines(
     scene: Scene, rank: Mapping[str, Any], mark: Mark | None, width: int, ink: Ink
 ) -> Iterator[Text]:
     """The sentence, what the request was, its mark."""
-    yield from sentence(why(scene), width, ink.strong)
+    told = why(scene, rank.get("measure", "ttft"))
+    yield from sentence(told or "reading its stages …", width, ink.strong if told else ink.dim)
     yield from sentence(" · ".join(_was(scene.facts, rank)), width, ink.dim)
     if mark is not None:
         yield from sentence(f"★ marked{': ' + mark.note if mark.note else ''}", width, ink.warn)
 
 
-def why(scene: Scene) -> str:
-    """Which stage made it slow, what else was there, and how that compares."""
+def why(scene: Scene, by: str = "ttft") -> str:
+    """Which stage made it slow, what else was there, and how that compares.
+
+    By TTFT the stages up to the first token are judged; a decode that is slower still is told after it.
+    """
     known = [row for row in scene.stages if row["duration_s"] is not None and row["stage"] != "client_wait"]
     if not known:
         return "No first token was seen by anyone: where its time went is not known." if scene.stages else ""
-    excess = {row["stage"]: row["excess_s"] or 0.0 for row in scene.peers}
-    longest = max(known, key=lambda row: (excess.get(row["stage"], 0.0), row["duration_s"]))
-    if excess.get(longest["stage"], 0.0) <= 0:
-        longest = max(known, key=lambda row: row["duration_s"])
-    parts = [_does(scene, longest)]
-    if longest["stage"] in ("queue", "step_wait", "unaccounted"):
-        parts += _waited_for(scene)
+    judged = [row for row in known if row["stage"] != "decode" or by in ("e2e", "tpot")] or known
+    longest = _longest(scene, judged)
+    parts = [_does(scene, longest), *_around(scene, longest)]
     if longest["stage"] not in ("prefill", "decode") and scene.seconds("prefill") is not None:
         parts.append(f"Its own prefill took {duration(scene.seconds('prefill'))}")
-    if longest["stage"] == "unaccounted":
-        parts.append(longest["basis"])
+    if _longest(scene, known) is not longest:
+        parts.append(_does(scene, _longest(scene, known)))
+    stalls = [row["gap_s"] for row in scene.chunks if row["is_stall"]]
+    if stalls:
+        parts.append(f"Its stream stalled {plural(len(stalls), 'time')}, for up to {duration(max(stalls))}")
     return ". ".join(parts) + "."
+
+
+def _longest(scene: Scene, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The stage that takes most beyond the median of similar requests; the longest where none takes more."""
+    excess = {row["stage"]: row["excess_s"] or 0.0 for row in scene.peers}
+    longest = max(rows, key=lambda row: (excess.get(row["stage"], 0.0), row["duration_s"]))
+    return longest if excess.get(longest["stage"], 0.0) > 0 else max(rows, key=lambda row: row["duration_s"])
+
+
+def _around(scene: Scene, longest: Mapping[str, Any]) -> Iterator[str]:
+    if longest["stage"] == "queue":
+        yield from _waited_for(scene)
+    elif longest["stage"] in ("step_wait", "prefill", "decode"):
+        yield from _prefilled(scene, longest["stage"])
+    elif longest["stage"] == "unaccounted":
+        yield longest["basis"][:1].upper() + longest["basis"][1:]
+
+
+def _prefilled(scene: Scene, stage: str) -> Iterator[str]:
+    if stage == "prefill" and scene.facts.get("cached_input_tokens") is not None:
+        yield (
+            f"{count(scene.facts['cached_input_tokens'])} of its {count(scene.facts['input_tokens'])} prompt tokens "
+            "were in the prefix cache"
+        )
+    mates = [mate for mate in scene.mates or [] if (mate["prefill_ratio"] or 0.0) >= _NOTABLE]
+    told = {"wait": "before it was scheduled", "prefill": "of its prefill", "decode": "of its decode"}
+    if mates:
+        most = max(mates, key=lambda mate: (mate["input_tokens"] or 0, mate["prefill_ratio"]))
+        of_what = told[most["excess_stage"]]
+        yield (
+            f"{shorten(clean(most['request_id']), 24, middle=True)} ({count(most['input_tokens'])} tokens in) was in prefill "
+            f"for {percent(most['prefill_ratio'])} {'of the time ' if of_what.startswith('before') else ''}{of_what}"
+        )
 
 
 def _median(scene: Scene, stage: str) -> float | None:

@@ -68,6 +68,8 @@ class Requests(View):
         return f"Requests ({shorten(self._filter_name(), 40)})" if self.where else "Requests"
 
     def _filter_name(self) -> str:
+        if self.where == self.browser.window_expression():
+            return f"window {self.browser.window_text()}"
         return clean(dict(PRESETS).get(self.where, self.where))
 
     def compose_body(self) -> Iterable[Widget]:
@@ -229,7 +231,7 @@ class Requests(View):
             Col("queue", 9, lambda row, _: Text(duration(row["queue_s"])), "queue_s", right=True),
             Col("prefill", 9, lambda row, _: Text(duration(row["prefill_s"])), "prefill_s", right=True),
             Col("TPOT", 8, lambda row, _: Text(duration(row["tpot_s"])), "tpot_s", right=True),
-            Col("E2E", 9, lambda row, _: Text(duration(row["e2e_s"])), "e2e_s", right=True),
+            Col("E2E", 9, _end_to_end, "e2e_s", right=True),
             Col("tokens in", 9, lambda row, _: Text(count(row["input_tokens"])), "input_tokens", right=True),
             Col(
                 "cached",
@@ -266,6 +268,12 @@ def _bar(row: Row, ink: Ink) -> Text:
         if piece.seconds
     ]
     return stage_bar(known, _BAR, ink) if known else Text("┊" + " " * (_BAR - 2) + "┊", style=ink.dim)
+
+
+def _end_to_end(row: Row, ink: Ink) -> Text:
+    """From the log's whole seconds it is only known roughly."""
+    rough = bool(row["e2e_error_s"])
+    return Text(f"{'~' if rough else ''}{duration(row['e2e_s'])}", style=ink.dim if rough else ink.plain)
 
 
 def _percentile(given: str) -> float:
