@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any, Final
 
 import tracelens
 from tracelens.case import Case
 from tracelens.check import Check
 from tracelens.marks import read_marks
+from tracelens.named import named_queries
 from tracelens.slo import Slo
 from tracelens.text.checks import whole
 from tracelens.text.goodput import goodput
@@ -22,11 +24,14 @@ _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "percentiles": ("latency_percentiles", {}),
     "latency_map": ("latency_map", {}),
     "stages": ("stages", {}),
+    "tail_excess": ("tail_excess", {}),
+    "tail_factors": ("tail_factors", {}),
     "timeline": ("lanes", {"pieces": PIECES}),
     "gpus": ("gpus", {}),
     "curve": ("prompt_length_curve", {}),
     "length_points": ("length_points", {}),
     "slowest": ("slowest", {"top": WORST}),
+    "worst_stages": ("slowest_stages", {"top": WORST}),
     "sources": ("sources", {}),
     "clocks": ("clock_offsets", {}),
     "coverage": ("coverage", {}),
@@ -39,6 +44,7 @@ def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
     """The document of a checked case: everything in it can be asked again with ``tracelens query`` and ``check``."""
     document = {
         "tracelens": tracelens.__version__,
+        "duckdb": version("duckdb"),
         "slo": str(slo) if slo else None,
         **whole(check),
         "runs": [_run(case, run, slo) for run in check.runs],
@@ -46,28 +52,22 @@ def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
             {"kind": one.kind, "run": one.run, "name": one.name, "note": one.note}
             for one in read_marks(case.path)
         ],
-        "queries": {key: name for key, (name, _) in _PER_RUN.items()},
+        "queries": {key: {"name": name, **params} for key, (name, params) in _PER_RUN.items()},
     }
     found: dict[str, Any] = plain(document)
     return found
 
 
 def _run(case: Case, run: str, slo: Slo | None) -> dict[str, Any]:
-    asked = {
-        key: case.query(name, **{"run": run, **params}).dicts() for key, (name, params) in _PER_RUN.items()
-    }
     spans = case.query("run_span", run=run).dicts()
-    worst = asked["slowest"]
     return {
         "run": run,
         "span": spans[0] if spans else {},
-        **asked,
-        "worst": [_worst(case, run, row["request_id"]) for row in worst],
+        **{key: _asked(case, run, name, params) for key, (name, params) in _PER_RUN.items()},
         "goodput": goodput(case, slo, run) if slo else [],
     }
 
 
-def _worst(case: Case, run: str, request_id: str) -> dict[str, Any]:
-    """One request with its stages, each with how it is known."""
-    rows = case.query("request_stages", request=request_id, run=run).dicts()
-    return {"request_id": request_id, "stages": rows}
+def _asked(case: Case, run: str, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a query; none where this package has no query of that name."""
+    return case.query(name, **{"run": run, **params}).dicts() if name in named_queries() else []

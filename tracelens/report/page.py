@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,11 @@ from tracelens.text.terminal import clean
 _HERE: Final = Path(__file__).parent
 _SCRIPTS: Final = ("uPlot.iife.min.js", "report.js")
 _STYLES: Final = ("uPlot.min.css", "report.css")
+_CAPS: Final = {"most_findings": 30, "most_rows": 200, "most_rules": 500}
+"""Rows beyond which a page only says how many more there are, or where to ask for them."""
+_DRAWN: Final = ("waiting_count", "running_count", "kv_cache_usage_ratio", "sm_ratio", "generation_tps")
+"""What the timeline draws; without any of it there is no plot."""
+_DAY: Final = 10
 
 
 def page(document: Mapping[str, Any]) -> str:
@@ -51,14 +56,15 @@ def _render(name: str, values: Mapping[str, Any]) -> str:
         number=units.number,
         error=units.error,
         instant=_instant,
+        span=_span,
+        any_known=_any_known,
         file=lambda path: path.rpartition("/")[2],
     )
+    environment.globals.update(letters=units.STAGE_LETTERS, unknown=units.UNKNOWN, drawn=_DRAWN, **_CAPS)
     scripts = [_asset(name) for name in _SCRIPTS]
     styles = [_asset(name) for name in _STYLES]
     text = environment.get_template(f"{name}.j2").render(
         **values,
-        letters=units.STAGE_LETTERS,
-        unknown=units.UNKNOWN,
         scripts=scripts,
         styles=styles,
         policy=_policy(scripts),
@@ -76,6 +82,17 @@ def _shown(value: Any) -> Any:
 def _instant(text: str | None) -> str:
     """``2026-11-29 12:46:54`` of an instant of the document."""
     return units.UNKNOWN if not text else text[:19].replace("T", " ")
+
+
+def _span(ends: Sequence[str | None]) -> str:
+    """Two instants; the day of the second one only where it is another day."""
+    first, last = map(_instant, ends)
+    return f"{first} – {last[_DAY + 1 :] if first[:_DAY] == last[:_DAY] else last}"
+
+
+def _any_known(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> bool:
+    """Whether any row knows any of these."""
+    return any(row[key] is not None for row in rows for key in keys)
 
 
 def _asset(name: str) -> Markup:
