@@ -16,6 +16,7 @@ import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+import tracelens
 from tracelens import units
 from tracelens.compare import Comparison, signed
 from tracelens.text.terminal import clean
@@ -37,7 +38,14 @@ def page(document: Mapping[str, Any]) -> str:
 
 def comparison_page(found: Comparison) -> str:
     """A comparison as HTML."""
-    return _render("comparison.html", {"found": found, "signed": signed, "data": Markup("{}")})
+    values = {
+        "found": found,
+        "changes": found.listed,
+        "signed": signed,
+        "version": tracelens.__version__,
+        "data": Markup("[]"),
+    }
+    return _render("comparison.html", values)
 
 
 def _render(name: str, values: Mapping[str, Any]) -> str:
