@@ -33,13 +33,14 @@ class Side:
 def compare(before: Side, after: Side, slo: Slo | None = None) -> Comparison:
     """Compare two runs; never raises because they differ."""
     slo = slo or Slo()
-    differences = tuple(comparable.differences(_profile(before), _profile(after)))
+    profiles = (_profile(before), _profile(after))
+    differences = tuple(comparable.differences(*profiles))
     if any(one.blocks for one in differences):
         return Comparison(before.label, after.label, differences, comparable.refusal(differences), slo=slo)
     changes = tuple(changed.changes(_statistics(before, "a"), _statistics(after, "b")))
     gone, new, kept = _findings(before, after)
     goodput = (_goodput(before, slo), _goodput(after, slo)) if slo else None
-    verdict = wording.verdict(changes, gone, new)
+    verdict = wording.verdict(changes, gone, new, comparable.cached(*profiles))
     return Comparison(before.label, after.label, differences, verdict, changes, goodput, slo, gone, new, kept)
 
 
