@@ -98,13 +98,12 @@ def _named(value: Any) -> Iterator[tuple[str, str]]:
     """Every value whose key says that it is a name, with its kind."""
     if isinstance(value, Mapping):
         for key, one in value.items():
-            kind = _kind(value, key)
-            if kind and one:
-                yield kind, str(one)
-            elif key == "gpu" and " GPU" in one:
-                yield "host", one.rpartition(" GPU")[0]
-            else:
+            if not isinstance(one, str):
                 yield from _named(one)
+            elif one and (kind := _kind(value, key)):
+                yield kind, one
+            elif key == "gpu" and (host := one.rpartition(" GPU")[0]):
+                yield "host", host
     elif isinstance(value, list):
         for one in value:
             yield from _named(one)
@@ -115,8 +114,8 @@ def _mapped(value: Any, names: _Names, clean: Callable[[str], str], key: str = "
     if isinstance(value, Mapping):
         found = {}
         for name, one in value.items():
-            kind = _kind(value, name)
-            found[name] = names.word(kind, str(one)) if kind and one else _mapped(one, names, clean, name)
+            kind = _kind(value, name) if isinstance(one, str) and one else None
+            found[name] = names.word(kind, one) if kind else _mapped(one, names, clean, name)
         return found
     if isinstance(value, list):
         return [_mapped(one, names, clean, key) for one in value]
