@@ -87,7 +87,7 @@ class Browser:
         """Open a file and wait until its scripts say that they are done."""
         self.ask("Page.navigate", url=path.as_uri())
         until = time.monotonic() + PATIENCE_S
-        while self.run("document.documentElement.dataset.ready") != "yes":
+        while self.run("document.documentElement?.dataset.ready") != "yes":
             assert time.monotonic() < until, "the page never became ready"
             time.sleep(0.05)
 
