@@ -32,7 +32,7 @@ _DRAWN: Final = ("waiting_count", "running_count", "kv_cache_usage_ratio", "sm_r
 _PLOTTED: Final[Mapping[str, Sequence[str]]] = {
     "timeline": ("from_ts", "to_ts", *_DRAWN),
     "length_points": ("input_tokens", "ttft_s"),
-    "curve": ("slope_s_per_1k_tokens", "intercept_s"),
+    "curve": ("slope_s_per_1k_tokens", "slope_low_s", "intercept_s"),
 }
 """Columns that the scripts read."""
 _DAY: Final = 10

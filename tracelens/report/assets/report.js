@@ -47,7 +47,7 @@
       { label: "waiting", scale: "requests", unit: "", stroke: "#d9822b", fill: "rgba(217,130,43,.18)", values: (p) => p.waiting_count },
       { label: "running", scale: "requests", unit: "", stroke: "#4f8cc9", values: (p) => p.running_count },
       { label: "KV cache", scale: "%", unit: " %", stroke: "#cf4a40", dash: [6, 3], values: (p) => percent(p.kv_cache_usage_ratio) },
-      { label: "GPU", scale: "%", unit: " %", stroke: "#3a9a5b", dash: [2, 2], values: (p) => percent(p.sm_ratio) },
+      { label: "GPU", scale: "%", unit: " %", stroke: "#3a9a5b", dash: [2, 2], dots: true, values: (p) => percent(p.sm_ratio) },
       { label: "generated", scale: "tokens/s", unit: " tokens/s", stroke: "#8d7fc4", dash: [1, 2], values: (p) => p.generation_tps },
     ].filter((line) => pieces.some((piece) => line.values(piece) != null));
     const stamps = pieces.map((piece) => seconds(piece.from_ts)).concat(seconds(pieces.at(-1).to_ts));
@@ -59,7 +59,7 @@
       ...size(),
       tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "Etc/UTC"),
       series: [{ label: "UTC", value: (_, stamp) => (stamp == null ? "–" : iso(stamp).slice(0, 19).replace("T", " ")) }].concat(
-        lines.map((line) => ({ label: line.label, scale: line.scale, stroke: line.stroke, fill: line.fill, dash: line.dash, width: 2, spanGaps: false, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }), value: told(line.unit) }))),
+        lines.map((line) => ({ label: line.label, scale: line.scale, stroke: line.stroke, fill: line.fill, dash: line.dash, width: 2, spanGaps: false, points: { show: line.dots === true, size: 4 }, paths: uPlot.paths.stepped({ align: 1 }), value: told(line.unit) }))),
       scales: { "%": { range: [0, 105] }, requests: { range }, "tokens/s": { range } },
       axes: [axis({ values: ticks, space: 90 })].concat(
         used.map((scale, place) => axis({ scale, label: scale, labelSize: 20, side: place ? 1 : 3, size: 56, grid: { show: !place, stroke: "rgba(128,128,128,.2)" } }))),
@@ -80,7 +80,7 @@
     const data = [points.map((point) => point.input_tokens), points.map((point) => point.ttft_s)];
     const series = [{ label: "prompt tokens", value: told("") }, { label: "TTFT", stroke: "#4f8cc9", paths: () => null, points: { show: true, size: 5 }, value: told(" s") }];
     const fit = run.curve[0];
-    if (fit && fit.slope_s_per_1k_tokens != null) {
+    if (fit?.slope_low_s > 0) {
       data.push(data[0].map((tokens) => fit.intercept_s + (fit.slope_s_per_1k_tokens * tokens) / 1000));
       series.push({ label: "fit", stroke: "#d9822b", width: 1, points: { show: false }, value: told(" s") });
     }
