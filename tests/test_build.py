@@ -50,6 +50,8 @@ def in_wheel(wheel: Path, folder: str) -> set[str]:
         ("tracelens/loading", "*.sql", "tracelens/loading"),
         ("sample_logs", "*.*", "tracelens/sample_logs"),
         ("tracelens/next_time", "*.sh", "tracelens/next_time"),
+        ("tracelens/report/templates", "*.j2", "tracelens/report/templates"),
+        ("tracelens/report/assets", "*.*", "tracelens/report/assets"),
         ("tracelens", "*.py", "tracelens"),
         ("tracelens", "py.typed", "tracelens"),
     ],

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from tracelens.cli import cli
 from tracelens.errors import UsageError
 from tracelens.slo import Slo, parse
+from tracelens.units import duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,6 +148,46 @@ def test_markdown_is_a_page_whose_labels_are_inert(tmp_path: Path, ingested: Cal
     result = compared(case, "a|<b>@x", "a|<b>@x", "--format", "md")
     assert result.exit_code == 0
     assert "`a\\|<b>@x`" in result.stdout
+
+
+def test_the_ending_of_the_file_says_what_is_written(runs: Path, tmp_path: Path) -> None:
+    page, text, whole = (tmp_path / f"fix{kind}" for kind in (".html", ".md", ".json"))
+    for target in (page, text, whole):
+        result = compared(runs, "slow", "fast", "--slo", "ttft=2500ms", "-o", str(target))
+        assert result.exit_code == 0
+        assert not result.stdout
+    found = as_json(runs, "slow", "fast", "--slo", "ttft=2500ms")
+    assert json.loads(whole.read_text()) == found
+    assert text.read_text() == compared(runs, "slow", "fast", "--slo", "ttft=2500ms", "--format", "md").stdout
+    html = page.read_text()
+    assert f'<h1 id="verdict">{found["verdict"]}</h1>' in html
+    for statistic in ("p50", "p90", "p99"):
+        one = change(found, "ttft", statistic)
+        assert f'data-sort="{one["before_s"]}">{duration(one["before_s"])}</td>' in html
+        assert f'data-sort="{one["after_s"]}">{duration(one["after_s"])}</td>' in html
+    assert percent(found["goodput"][1]["goodput_ratio"]) in html
+
+
+def test_a_page_of_runs_that_cannot_be_compared_lists_why(runs: Path, tmp_path: Path) -> None:
+    target = tmp_path / "refused.html"
+    assert compared(runs, "slow", "long", "-o", str(target)).exit_code == 4
+    html = target.read_text()
+    assert "cannot be compared" in html
+    assert "✗ input tokens, median" in html
+    assert "What changed" not in html
+    assert compared(runs, "slow", "fast", "-o", str(tmp_path / "x.pdf")).exit_code == 2
+
+
+def test_a_warm_cache_is_in_the_verdict(tmp_path: Path, ingested: Callable[..., Any]) -> None:
+    case = tmp_path / "warm.duckdb"
+    for name, scale, cached in (("cold", 2.0, 0), ("warm", 0.5, 90)):
+        path = write_run(tmp_path / f"{name}.jsonl", ttfts(scale))
+        lines = [{**json.loads(line), "cached_tokens": cached} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        ingested(case, path, run=name)
+    verdict = as_json(case, "cold", "warm")["verdict"]
+    assert "input tokens from the prefix cache 0 % → 90 %" in verdict
+    assert "do not do the same work" in verdict
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import click
 
 from tracelens.cli.configuration import slo_of
 from tracelens.cli.options import on_case, slo_option
-from tracelens.cli.output import say
+from tracelens.cli.output import document_kind, note, say, write_document
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
 
@@ -43,6 +43,13 @@ _MARK: Final = "::"
     show_default=True,
     help="How to print; table is text.",
 )
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a document instead; its ending says what: .html (one file, no network), .md or .json.",
+)
 @on_case
 @click.pass_context
 def compare(
@@ -53,6 +60,7 @@ def compare(
     slo_text: str | None,
     fail_on: float | None,
     format_name: str,
+    target: Path | None,
 ) -> None:
     """Say what changed from RUN_A to RUN_B, stage by stage, with 95 % intervals.
 
@@ -61,17 +69,23 @@ def compare(
     \b
     tracelens compare before after
     tracelens compare before after --slo ttft=1s --fail-on-regression 10
+    tracelens compare before after -o fix.html
     tracelens compare monday.duckdb::default tuesday.duckdb::default
 
     Exit code: 0 fine, 1 a regression beyond --fail-on-regression, 4 the runs cannot be compared.
     """
     from tracelens.compare import compare as compared
 
+    kind = document_kind(target) if target else ""
     with contextlib.ExitStack() as stack:
         before, after = (_side(stack, case_path, name) for name in (run_a, run_b))
         found = compared(before, after, slo_of(slo_text))
-    for line in _lines(found, format_name):
-        say(line)
+    if target:
+        write_document(_document(found, kind), target)
+        note(found.verdict)
+    else:
+        for line in _lines(found, format_name):
+            say(line)
     context.exit(exit_code(found, fail_on))
 
 
@@ -111,3 +125,11 @@ def _lines(found: Comparison, format_name: str) -> Iterator[str]:
     if format_name == "md":
         return comparison.as_markdown(found)
     return comparison.as_text(found, text_width())
+
+
+def _document(found: Comparison, kind: str) -> str:
+    if kind == ".html":
+        from tracelens.report import comparison_page
+
+        return comparison_page(found)
+    return "".join(f"{line}\n" for line in _lines(found, kind.removeprefix(".")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.compare import HEADLINES, Change, Comparison, Difference, signed
+from tracelens.compare import Change, Comparison, Difference, signed
 from tracelens.text.checks import prose
 from tracelens.text.grid import Column, grid
 from tracelens.text.rows import marked, plain
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tracelens.outcomes import Outcome
 
-_LEAST_S: Final = 0.0005
-"""Stages shorter than this on both sides are not listed."""
 _CHANGE_HEADS: Final = (
     Column("", fixed=True),
     Column("", fixed=True),
@@ -54,7 +52,7 @@ def as_text(found: Comparison, width: int) -> Iterator[str]:
         yield from grid(_DIFFERENCE_HEADS, [_difference(one) for one in found.differences], width)
     if found.changes:
         yield ""
-        yield from grid(_CHANGE_HEADS, [_change(one) for one in listed(found.changes)], width)
+        yield from grid(_CHANGE_HEADS, [_change(one) for one in found.listed], width)
     if found.goodput:
         yield ""
         yield f"SLO {found.slo}"
@@ -62,16 +60,6 @@ def as_text(found: Comparison, width: int) -> Iterator[str]:
         yield from grid(heads, _goodput(found.goodput), width)
     for word, outcomes in (("gone", found.gone), ("new", found.new), ("kept", found.kept)):
         yield from _outcomes(word, outcomes, width)
-
-
-def listed(changes: Sequence[Change]) -> list[Change]:
-    """Quantiles of whole requests and the mean of each stage that takes any time."""
-    return [
-        one
-        for one in changes
-        if (one.statistic == "mean") == (one.measure not in HEADLINES)
-        and max(one.before_s or 0.0, one.after_s or 0.0) >= _LEAST_S
-    ]
 
 
 def _difference(one: Difference) -> list[str]:
@@ -88,14 +76,8 @@ def _change(one: Change) -> list[str]:
         signed(one.ratio),
         interval,
         f"{count(one.before_count)} / {count(one.after_count)}",
-        _told(one),
+        one.told,
     ]
-
-
-def _told(one: Change) -> str:
-    if not one.is_sure:
-        return "not sure"
-    return "worse" if one.is_worse else "better"
 
 
 def _goodput(both: tuple[Mapping[str, Any], Mapping[str, Any]]) -> list[list[str]]:
@@ -151,7 +133,7 @@ def as_markdown(found: Comparison) -> Iterator[str]:
         yield ""
         yield from _table(
             ("measure", "", "before", "after", "change", "95 % interval", "requests", ""),
-            [_change(one) for one in listed(found.changes)],
+            [_change(one) for one in found.listed],
         )
     if found.goodput:
         yield ""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from tracelens.errors import UsageError
 from tracelens.text.rows import FORMATS, write_file, write_rows
 from tracelens.text.terminal import clean_lines
+from tracelens.units import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tracelens.store import Result
 
-__all__ = ["FORMATS", "chosen", "note", "say", "write"]
+__all__ = ["DOCUMENTS", "FORMATS", "chosen", "document_kind", "note", "say", "write", "write_document"]
+
+DOCUMENTS: Final = (".html", ".md", ".json")
+"""Endings of a document's file."""
 
 
 def chosen(given: str | None, target: Path | None = None) -> str:
@@ -42,3 +47,20 @@ def write(result: Result, kind: str, target: Path | None = None) -> None:
         write_rows(result, kind, sys.stdout)
     else:
         write_file(result, kind, target)
+
+
+def document_kind(target: Path) -> str:
+    """The ending of a document's file; raises `UsageError` for another one."""
+    kind = target.suffix.lower()
+    if kind not in DOCUMENTS:
+        raise UsageError(f"{target}: a document ends in {', '.join(DOCUMENTS)}")
+    return kind
+
+
+def write_document(text: str, target: Path) -> None:
+    """A document into its file, and a remark on its size; raises `UsageError` where it cannot be written."""
+    try:
+        target.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
+    note(f"{target}: {size(len(text.encode()))}")

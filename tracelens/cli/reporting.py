@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracelens.cli.checking import rules_option
 from tracelens.cli.configuration import rule_folders, settings, slo_of
 from tracelens.cli.options import on_case, run_option, slo_option
-from tracelens.cli.output import note
+from tracelens.cli.output import document_kind, write_document
 from tracelens.cli.reading import reading
-from tracelens.errors import UsageError
-from tracelens.units import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-KINDS: Final = (".html", ".md", ".json")
 
 
 @click.command()
@@ -55,9 +51,7 @@ def report(
     tracelens report -o post-mortem.html
     tracelens report -o post-mortem.md --slo ttft=1s --redact
     """
-    kind = target.suffix.lower()
-    if kind not in KINDS:
-        raise UsageError(f"{target}: a report ends in {', '.join(KINDS)}")
+    kind = document_kind(target)
     slo = slo_of(slo_text)
     values, _ = settings(given)
     from tracelens.report import gather, redacted
@@ -65,12 +59,7 @@ def report(
     with reading(case_path) as case:
         found = case.check(set=values, rules=rule_folders(rules), run=run)
         document = gather(case, found, slo)
-    text = _text(redacted(document) if redact else document, kind)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
-    note(f"{target}: {size(len(text.encode()))}")
+    write_document(_text(redacted(document) if redact else document, kind), target)
 
 
 def _text(document: Mapping[str, Any], kind: str) -> str:

@@ -33,6 +33,8 @@ _APART: Final[Mapping[str, tuple[float, bool, str]]] = {
     "share failed or aborted": (0.02, False, "requests that fail or give up are missing in the times"),
 }
 """Shares that may differ by this much; whether more blocks; why."""
+_CACHED: Final = ("load", "share of input tokens cached")
+_SERVER: Final = ("server", "setting")
 
 
 def profile(rows: Sequence[Mapping[str, Any]]) -> Profile:
@@ -42,32 +44,49 @@ def profile(rows: Sequence[Mapping[str, Any]]) -> Profile:
     }  # what a start took is no setting
 
 
-def differences(
-    before: Mapping[tuple[str, str], Mapping[str, Any]], after: Mapping[tuple[str, str], Mapping[str, Any]]
-) -> Iterator[Difference]:
-    """What two profiles do not have in common, and too few requests on either side."""
+def differences(before: Profile, after: Profile) -> list[Difference]:
+    """What two profiles do not have in common, and too few requests on either side; what blocks comes first."""
+    found = [*_unlike(before, after), *_too_few(before, after)]
+    return sorted(found, key=lambda one: not one.blocks)
+
+
+def _unlike(before: Profile, after: Profile) -> Iterator[Difference]:
+    told = [any(kind in _SERVER for kind, _ in side) for side in (before, after)]
+    if told[0] != told[1]:
+        words = ["known" if one else units.UNKNOWN for one in told]
+        yield Difference("setting", "settings of the server", words[0], words[1])
     for key in sorted({*before, *after}):
         one, other = before.get(key), after.get(key)
+        if key[0] in _SERVER and not all(told):
+            continue
         if one is None or other is None or one["told"] != other["told"]:
             found = _difference(key, one, other)
             if found is not None:
                 yield found
-    for name, profile in (("before", before), ("after", after)):
-        requests = profile.get(("load", "requests"))
+
+
+def _too_few(before: Profile, after: Profile) -> Iterator[Difference]:
+    for name, side in (("before", before), ("after", after)):
+        requests = side.get(("load", "requests"))
         if requests is None or requests["amount"] < _FEWEST:
             known = "0" if requests is None else requests["told"]
             why = f"too few requests {name} to say anything"
             yield Difference("load", f"requests {name}", known, known, blocks=True, why=why)
 
 
+def cached(before: Profile, after: Profile) -> tuple[float, float] | None:
+    """The share of input tokens from the prefix cache on either side, where the sides are far apart."""
+    one, other = before.get(_CACHED), after.get(_CACHED)
+    if one is None or other is None or _gap(one, other) <= _APART[_CACHED[1]][0]:
+        return None
+    return float(one["amount"] or 0.0), float(other["amount"] or 0.0)
+
+
 def _difference(
     key: tuple[str, str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> Difference | None:
     kind, fact = key
-    told = (
-        units.UNKNOWN if before is None else before["told"],
-        units.UNKNOWN if after is None else after["told"],
-    )
+    told = (_told(fact, before), _told(fact, after))
     both = before is not None and after is not None
     if fact in _BLOCKS:
         return Difference(kind, fact, *told, blocks=both, why=_BLOCKS[fact] if both else "")
@@ -81,7 +100,16 @@ def _difference(
         return None
     if kind == "setting" and not (both or _is_stated(before or after)):
         return None
-    return Difference(kind, fact, *told)
+    return Difference(kind, f"files of {fact}" if kind == "source" else fact, *told)
+
+
+def _told(fact: str, side: Mapping[str, Any] | None) -> str:
+    """A fact of one side as people read it."""
+    if side is None:
+        return units.UNKNOWN
+    if fact in _APART:
+        return units.percent(side["amount"])
+    return units.number(side["amount"]) if fact in _LIMITS else str(side["told"])
 
 
 def _factor(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:

@@ -13,6 +13,8 @@ HEADLINES: Final = ("ttft", "tpot", "e2e")
 """Measures of a whole request; the others are stages."""
 _LEAST_CHANGE: Final = 0.05
 """A change below this is not worth a sentence."""
+_LEAST_S: Final = 0.0005
+"""Stages shorter than this on both sides are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,13 @@ class Change:
         return self.is_sure and (self.low_s or 0.0) > 0
 
     @property
+    def told(self) -> str:
+        """``better``, ``worse`` or ``not sure``."""
+        if not self.is_sure:
+            return "not sure"
+        return "worse" if self.is_worse else "better"
+
+    @property
     def counts(self) -> bool:
         """Whether it is sure and large enough to be told."""
         return self.is_sure and abs(self.ratio or 0.0) >= _LEAST_CHANGE
@@ -82,6 +91,16 @@ class Comparison:
     def comparable(self) -> bool:
         """Whether nothing blocks."""
         return not any(one.blocks for one in self.differences)
+
+    @property
+    def listed(self) -> list[Change]:
+        """What tables show: quantiles of whole requests, and the mean of each stage that takes any time."""
+        return [
+            one
+            for one in self.changes
+            if (one.statistic == "mean") == (one.measure not in HEADLINES)
+            and max(one.before_s or 0.0, one.after_s or 0.0) >= _LEAST_S
+        ]
 
     def regressions(self, percent: float) -> tuple[Change, ...]:
         """Whole-request measures that surely take longer, by more than `percent`."""

@@ -24,7 +24,8 @@ WITH measured AS (
 bounded AS (
     SELECT
         run_id,
-        quantile_cont(measure_s, [0.45, 0.55, $quantile]) AS bounds_s,
+        -- Values that occur, so that the middle of few requests is not empty.
+        quantile_disc(measure_s, [0.45, 0.55]) || [quantile_cont(measure_s, $quantile)] AS bounds_s,
         count(measure_s) AS run_count
     FROM measured
     GROUP BY run_id

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any, Final
 
 import tracelens
 from tracelens.case import Case
 from tracelens.check import Check
 from tracelens.marks import read_marks
+from tracelens.named import named_queries
 from tracelens.slo import Slo
 from tracelens.text.checks import whole
 from tracelens.text.goodput import goodput
 from tracelens.text.rows import plain
 
+VERSION: Final = 1
+"""Version of the document's form: ``schemas/report.schema.json``."""
 WORST: Final = 10
 """Requests of each run that are shown with their stages."""
 PIECES: Final = 160
 """Pieces that the timeline is cut into."""
+_DIGITS: Final = 9
 _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "percentiles": ("latency_percentiles", {}),
     "latency_map": ("latency_map", {}),
     "stages": ("stages", {}),
+    "tail_excess": ("tail_excess", {}),
+    "tail_factors": ("tail_factors", {}),
     "timeline": ("lanes", {"pieces": PIECES}),
     "gpus": ("gpus", {}),
     "curve": ("prompt_length_curve", {}),
     "length_points": ("length_points", {}),
     "slowest": ("slowest", {"top": WORST}),
+    "worst_stages": ("slowest_stages", {"top": WORST}),
     "sources": ("sources", {}),
     "clocks": ("clock_offsets", {}),
     "coverage": ("coverage", {}),
@@ -38,7 +46,9 @@ _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
     """The document of a checked case: everything in it can be asked again with ``tracelens query`` and ``check``."""
     document = {
+        "document_version": VERSION,
         "tracelens": tracelens.__version__,
+        "duckdb": version("duckdb"),
         "slo": str(slo) if slo else None,
         **whole(check),
         "runs": [_run(case, run, slo) for run in check.runs],
@@ -46,28 +56,33 @@ def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
             {"kind": one.kind, "run": one.run, "name": one.name, "note": one.note}
             for one in read_marks(case.path)
         ],
-        "queries": {key: name for key, (name, _) in _PER_RUN.items()},
+        "queries": {key: {"name": name, **params} for key, (name, params) in _PER_RUN.items()},
     }
-    found: dict[str, Any] = plain(document)
+    found: dict[str, Any] = _rounded(plain(document))
     return found
 
 
+def _rounded(value: Any, key: str = "") -> Any:
+    """Numbers to the nanosecond, or to nine digits: sums over many threads differ beyond, and the document should not."""
+    if isinstance(value, dict):
+        return {name: _rounded(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one, key) for one in value]
+    if not isinstance(value, float):
+        return value
+    return round(value, _DIGITS) if key.endswith(("_s", "_ratio")) else float(f"{value:.{_DIGITS}g}")
+
+
 def _run(case: Case, run: str, slo: Slo | None) -> dict[str, Any]:
-    asked = {
-        key: case.query(name, **{"run": run, **params}).dicts() for key, (name, params) in _PER_RUN.items()
-    }
     spans = case.query("run_span", run=run).dicts()
-    worst = asked["slowest"]
     return {
         "run": run,
         "span": spans[0] if spans else {},
-        **asked,
-        "worst": [_worst(case, run, row["request_id"]) for row in worst],
+        **{key: _asked(case, run, name, params) for key, (name, params) in _PER_RUN.items()},
         "goodput": goodput(case, slo, run) if slo else [],
     }
 
 
-def _worst(case: Case, run: str, request_id: str) -> dict[str, Any]:
-    """One request with its stages, each with how it is known."""
-    rows = case.query("request_stages", request=request_id, run=run).dicts()
-    return {"request_id": request_id, "stages": rows}
+def _asked(case: Case, run: str, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a query; none where this package has no query of that name."""
+    return case.query(name, **{"run": run, **params}).dicts() if name in named_queries() else []

@@ -14,12 +14,15 @@ from tracelens.text.rows import marked
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _BAR_CHARS: Final = 60
+MOST_ROWS: Final = 200
+"""Files and settings beyond which a document only says how many more there are."""
 _LEAST_SHARE: Final = 0.01
 """Share of the longest bar from which on a stage has at least one letter."""
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
-_LIMITS: Final[Mapping[str | None, str]] = {
+LIMIT_LETTERS: Final[Mapping[str | None, str]] = {
     "seats": "S", "kv": "K", "prefill": "P", "budget": "B", "deferred": "D", "stalled": "!", "unknown": "?",
 }  # fmt: skip
+"""What the queue waited for, a letter each."""
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -41,19 +44,21 @@ def markdown(document: Mapping[str, Any]) -> str:
     )
     return (
         environment.get_template("report.md.j2").render(
-            report=document, limits=_LIMITS, unknown=units.UNKNOWN
+            report=document, limits=LIMIT_LETTERS, unknown=units.UNKNOWN, most_rows=MOST_ROWS
         )
         + "\n"
     )
 
 
-def _bar(stages: Sequence[Mapping[str, Any]], key: str, longest: float | None) -> str:
+def _bar(
+    stages: Sequence[Mapping[str, Any]], key: str, longest: float | None, width: int = _BAR_CHARS
+) -> str:
     """Letters of the stages, as many as their share of the longest bar."""
     if not longest:
         return ""
     return "".join(
         units.STAGE_LETTERS[stage["stage"]]
-        * max(round(_BAR_CHARS * stage[key] / longest), stage[key] / longest > _LEAST_SHARE)
+        * max(round(width * stage[key] / longest), stage[key] / longest > _LEAST_SHARE)
         for stage in stages
         if stage[key] is not None and stage[key] > 0
     )

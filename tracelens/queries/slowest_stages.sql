@@ -1,0 +1,47 @@
+/*
+The stages of the worst requests, as `slowest` lists them: how long each took, with which error, and how that is known.
+by is ttft, e2e, tpot, queue or prefill. unaccounted stands before queue, as in request_stages.
+[params]
+by = "ttft"
+top = 10
+run = ""
+*/
+WITH measured AS (
+    SELECT
+        run_id,
+        request_id,
+        CASE $by
+            WHEN 'ttft' THEN coalesce(client_ttft_s, ttft_s)
+            WHEN 'e2e' THEN coalesce(client_e2e_s, e2e_s)
+            WHEN 'tpot' THEN tpot_s
+            WHEN 'queue' THEN queue_s
+            WHEN 'prefill' THEN prefill_s
+            ELSE error('by is ttft, e2e, tpot, queue or prefill')
+        END AS measure_s
+    FROM request
+    WHERE $run IN ('', run_id)
+),
+
+worst AS (
+    SELECT
+        *,
+        row_number() OVER (ORDER BY measure_s DESC, run_id ASC, request_id ASC) AS place
+    FROM measured
+    WHERE measure_s IS NOT NULL
+    ORDER BY measure_s DESC, run_id ASC, request_id ASC
+    LIMIT $top
+)
+
+SELECT
+    worst.place,
+    stage.run_id,
+    stage.request_id,
+    stage.stage,
+    stage.start_ts,
+    stage.duration_s,
+    stage.error_s,
+    stage.provenance,
+    stage.basis
+FROM request_stage AS stage
+INNER JOIN worst ON stage.run_id = worst.run_id AND stage.request_id = worst.request_id
+ORDER BY worst.place ASC, CASE stage.stage WHEN 'unaccounted' THEN 3.5 ELSE stage.stage_index END ASC
