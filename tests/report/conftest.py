@@ -26,7 +26,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     worst = asked(case, "slowest")[0]["request_id"]
     marks = [
         Mark("request", "default", worst, "the first of the burst"),
-        Mark("finding", "default", "queue.seats_taken"),
+        Mark("finding", "default", "queue.seats_exhausted"),
     ]
     write_marks(case, marks)
     return case

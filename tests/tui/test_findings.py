@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracelens
 
-FIRST = "queue.seats_taken"
+FIRST = "queue.seats_exhausted"
 
 
 def test_a_finding_opens_from_the_overview_and_esc_comes_back(driven, demo_path) -> None:

@@ -46,7 +46,7 @@ def test_a_window_filters_the_requests(driven, demo_path) -> None:
 
 def test_a_window_hides_findings_that_do_not_touch_it(driven, demo_path) -> None:
     async def steps(drive) -> None:
-        assert "queue.seats_taken" in drive.text()
+        assert "queue.seats_exhausted" in drive.text()
         drive.view.scene.place = len(drive.view.scene.rows) - 3
         await drive.press("space", "right", "space")
         assert "no finding touches this window" in drive.text()
