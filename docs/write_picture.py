@@ -1,44 +1,40 @@
-"""Make docs/picture.svg, the picture of the README: the bundled incident as a terminal shows it."""
+"""Make the pictures of the README: two screens of the terminal UI on the bundled incident."""
 
 from __future__ import annotations
 
-import io
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 ROOT = Path(__file__).parent.parent
-COLUMNS = 118
+SIZE = "118x36"
 
 
-def _tracelens(*arguments: str) -> str:
-    environment = {"COLUMNS": str(COLUMNS), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+def _tracelens(*arguments: str, folder: str) -> str:
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", "tracelens", *arguments],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
-        cwd=ROOT,
+        cwd=folder,
     )
     return done.stdout
 
 
 def main() -> None:
-    """Ingest the bundled incident and draw the slowest requests and one of them."""
+    """Ingest the bundled incident and draw its overview and its worst request."""
+    docs = ROOT / "docs"
     with tempfile.TemporaryDirectory() as folder:
-        case = str(Path(folder) / "incident.duckdb")
-        _tracelens("ingest", "sample_logs/incidents/seats_exhausted", "-c", case)
-        worst = _tracelens("query", "slowest", "top=1", "-c", case, "--format", "json")
-        request_id = worst.split('"request_id":"')[1].split('"')[0]
-        shown = _tracelens("show", request_id, "-c", case, "--format", "table").split("\n")
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(Text(f"$ tracelens show {request_id}\n" + "\n".join(shown[:46])))
-    console.save_svg(str(ROOT / "docs" / "picture.svg"), title="tracelens show")
+        _tracelens("ingest", str(ROOT / "sample_logs/incidents/seats_exhausted"), folder=folder)
+        (worst,) = json.loads(_tracelens("query", "slowest", "top=1", "--format", "json", folder=folder))
+        shot = ("browse", "--size", SIZE, "--screenshot")
+        _tracelens(*shot, str(docs / "overview.svg"), folder=folder)
+        request = ("--screen", "request", "--id", worst["request_id"])
+        _tracelens(*shot, str(docs / "request.svg"), *request, folder=folder)
 
 
 if __name__ == "__main__":
