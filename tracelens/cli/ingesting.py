@@ -91,36 +91,26 @@ def exit_code(report: IngestReport) -> int:
 def report_lines(report: IngestReport) -> Iterator[str]:
     """One line per file, what needs saying about it indented below, and a closing line."""
     size_of_path = min(max((columns(clean(one.path)) for one in report.files), default=0), _WIDEST_PATH)
-    tried: set[str] = set()
     for one in report.files:
         path = pad(shorten(clean(one.path), size_of_path, middle=True), size_of_path)
-        yield f"{path}  {clean(_fate(one, tried))}"
+        yield f"{path}  {clean(_fate(one))}"
         for remark in _remarks(one):
             yield f"    {clean(remark)}"
     yield from _closing(report)
 
 
-def _fate(one: FileReport, tried: set[str]) -> str:
+def _fate(one: FileReport) -> str:
     from tracelens.ingestion import State
 
     if one.state is State.UNCHANGED:
         return f"in the case already ({one.note})" if one.note else "in the case already"
     if one.state is State.UNKNOWN:
-        return f"not recognised: {_said_once(one.note, tried)}"
+        return f"not recognised: {one.note}"
     if one.state is State.UNREADABLE:
         return f"not read: {one.note}"
     variant = f" ({one.variant})" if one.variant else ""
     rows = ", ".join(f"{table} {count(number)}" for table, number in one.rows.items() if number) or "no rows"
     return f"{one.format}{variant}, {plural(one.lines, 'line')}: {rows}"
-
-
-def _said_once(note: str, tried: set[str]) -> str:
-    """The note of an unknown file; the list of formats that were tried stands in the first one only."""
-    first_line, mark, formats = note.rpartition("; ")
-    if not mark or formats not in tried:
-        tried.add(formats)
-        return note
-    return f"{first_line}; the same formats tried"
 
 
 def _remarks(one: FileReport) -> Iterator[str]:

@@ -66,9 +66,7 @@ def _unknown(head: Head, has_nul: bool, found: list[tuple[Format, Claim]], force
         )
     if has_nul:
         return "binary data"
-    tried = (
-        forced or f"{len(formats.FORMATS)} formats tried: {', '.join(kind.name for kind in formats.FORMATS)}"
-    )
+    tried = forced or f"none of {len(formats.FORMATS)} formats (tracelens formats) knows it"
     return f"begins with {head.first.strip()[:_SHOWN]!r}; {tried}"
 
 

@@ -38,7 +38,7 @@ class FileReport:
     first_issue_line: int = 0
     time_basis: str = ""
     note: str = ""
-    """Why it is unreadable; the first line and the formats tried of an unknown one."""
+    """Why it is unreadable; the first line of an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)

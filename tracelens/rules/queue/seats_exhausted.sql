@@ -155,6 +155,8 @@ said AS (
             WHEN full_count >= $min_samples_count AND seats_ratio >= $min_ratio THEN 'fired'
             WHEN busy_count < $min_samples_count OR (coalesce(queue_count, 0) = 0 AND stalled_count > 0) THEN 'not_evaluated'
             WHEN queue_count > 0 AND known_seat_count IS NULL AND seat_count IS NULL THEN 'not_evaluated'
+            -- Full whenever something waited, but seen too seldom to say either.
+            WHEN full_count > 0 AND seats_ratio >= $min_ratio AND busy_count < 2 * $min_samples_count THEN 'not_evaluated'
             ELSE 'clear'
         END AS outcome
     FROM judged
@@ -174,6 +176,8 @@ SELECT
     to_ts,
     coalesce(evidence, []) AS evidence,
     CASE
+        WHEN outcome = 'not_evaluated' AND full_count > 0
+            THEN ['more stats lines under load: a longer piece of the log, or a scrape of /metrics']
         WHEN outcome = 'not_evaluated' AND queue_count > 0 THEN ['max_num_seqs: the start of the server log, or its command line']
         WHEN
             outcome = 'not_evaluated' AND stalled_count > 0
