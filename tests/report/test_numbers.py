@@ -28,7 +28,7 @@ def near(value: Any) -> Any:
         return {key: near(one) for key, one in value.items()}
     if isinstance(value, list):
         return [near(one) for one in value]
-    return pytest.approx(value, rel=1e-8, abs=1.1e-9, nan_ok=True) if isinstance(value, float) else value
+    return pytest.approx(value, rel=1e-10, abs=1.1e-11, nan_ok=True) if isinstance(value, float) else value
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tracelens.compare import Change, Comparison, Difference, signed
 from tracelens.text.checks import prose
 from tracelens.text.grid import Column, grid
-from tracelens.text.rows import marked, plain
+from tracelens.text.rows import marked, plain, steady
 from tracelens.text.terminal import clean, wrap
 from tracelens.units import count, duration, percent
 
@@ -112,7 +112,7 @@ def as_json(found: Comparison) -> Iterator[str]:
             {"rule": one.rule, "cause": one.cause, "severity": one.severity, "message": one.message}
             for one in getattr(found, word)
         ]
-    yield orjson.dumps(plain(whole), option=orjson.OPT_INDENT_2).decode()
+    yield orjson.dumps(steady(plain(whole)), option=orjson.OPT_INDENT_2).decode()
 
 
 def as_markdown(found: Comparison) -> Iterator[str]:

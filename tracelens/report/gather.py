@@ -14,7 +14,7 @@ from tracelens.named import named_queries
 from tracelens.slo import Slo
 from tracelens.text.checks import whole
 from tracelens.text.goodput import goodput
-from tracelens.text.rows import plain
+from tracelens.text.rows import plain, steady
 
 VERSION: Final = 1
 """Version of the document's form: ``schemas/report.schema.json``."""
@@ -22,7 +22,6 @@ WORST: Final = 10
 """Requests of each run that are shown with their stages."""
 PIECES: Final = 160
 """Pieces that the timeline is cut into."""
-_DIGITS: Final = 9
 _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "percentiles": ("latency_percentiles", {}),
     "latency_map": ("latency_map", {}),
@@ -58,19 +57,8 @@ def gather(case: Case, check: Check, slo: Slo | None = None) -> dict[str, Any]:
         ],
         "queries": {key: {"name": name, **params} for key, (name, params) in _PER_RUN.items()},
     }
-    found: dict[str, Any] = _rounded(plain(document))
+    found: dict[str, Any] = steady(plain(document))
     return found
-
-
-def _rounded(value: Any, key: str = "") -> Any:
-    """Numbers to the nanosecond, or to nine digits: sums over many threads differ beyond, and the document should not."""
-    if isinstance(value, dict):
-        return {name: _rounded(one, name) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_rounded(one, key) for one in value]
-    if not isinstance(value, float):
-        return value
-    return round(value, _DIGITS) if key.endswith(("_s", "_ratio")) else float(f"{value:.{_DIGITS}g}")
 
 
 def _run(case: Case, run: str, slo: Slo | None) -> dict[str, Any]:

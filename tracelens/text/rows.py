@@ -28,6 +28,8 @@ FORMATS: Final = ("table", "csv", "json", "jsonl", "md")
 _NUMBERS: Final = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
 _INERT: Final = re.compile(r"[A-Za-z0-9 ,:%()+-]*")
 _BIGGEST: Final = 2**63
+_DIGITS: Final = 11
+"""Digits that a document keeps: two more than a nanosecond has, so that quantiles between two stamps do not lie on an edge."""
 
 
 def write_file(result: Result, kind: str, target: Path) -> None:
@@ -64,6 +66,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def steady(value: Any, key: str = "") -> Any:
+    """Plain values with their last digits left off: sums over many threads differ there, and a document should not."""
+    if isinstance(value, dict):
+        return {name: steady(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [steady(one, key) for one in value]
+    if not isinstance(value, float):
+        return value
+    return round(value, _DIGITS) if key.endswith(("_s", "ratio")) else float(f"{value:.{_DIGITS}g}")
 
 
 def instant(value: datetime | None) -> str:
