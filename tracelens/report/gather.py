@@ -10,7 +10,6 @@ import tracelens
 from tracelens.case import Case
 from tracelens.check import Check
 from tracelens.marks import read_marks
-from tracelens.named import named_queries
 from tracelens.slo import Slo
 from tracelens.text.checks import whole
 from tracelens.text.goodput import goodput
@@ -66,11 +65,9 @@ def _run(case: Case, run: str, slo: Slo | None) -> dict[str, Any]:
     return {
         "run": run,
         "span": spans[0] if spans else {},
-        **{key: _asked(case, run, name, params) for key, (name, params) in _PER_RUN.items()},
+        **{
+            key: case.query(name, **{"run": run, **params}).dicts()
+            for key, (name, params) in _PER_RUN.items()
+        },
         "goodput": goodput(case, slo, run) if slo else [],
     }
-
-
-def _asked(case: Case, run: str, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of a query; none where this package has no query of that name."""
-    return case.query(name, **{"run": run, **params}).dicts() if name in named_queries() else []
