@@ -28,7 +28,7 @@ _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "tail_excess": ("tail_excess", {}),
     "tail_factors": ("tail_factors", {}),
     "timeline": ("lanes", {"pieces": PIECES}),
-    "gpus": ("gpus", {}),
+    "gpus": ("gpu_compare", {}),
     "curve": ("prompt_length_curve", {}),
     "length_points": ("length_points", {}),
     "slowest": ("slowest", {"top": WORST}),
