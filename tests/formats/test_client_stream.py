@@ -452,7 +452,7 @@ LINES = st.lists(
 CLOCKS = st.sampled_from([Clock.UTC, Clock.LOCAL, Clock.RELATIVE, Clock.NONE])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(LINES, CLOCKS, st.booleans(), st.integers(0, 8))
 def test_any_lines_are_understood_or_issues_however_they_are_cut(
     lines: list[str], clock: Clock, since_send: bool, at: int

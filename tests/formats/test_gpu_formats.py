@@ -207,7 +207,7 @@ CLAIMS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(text=corpus(), pair=st.sampled_from(CLAIMS), cut=st.integers(0, 12), is_open=st.booleans())
 def test_parse_takes_any_lines_and_gives_each_to_one_side(
     text: str, pair: tuple[Format, Claim], cut: int, is_open: bool

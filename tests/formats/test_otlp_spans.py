@@ -168,7 +168,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(LINES, st.integers(0, 6))
 def test_any_lines_are_understood_or_issues_however_they_are_cut(lines: list[str], at: int) -> None:
     whole = parse(lines)

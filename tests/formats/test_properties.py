@@ -79,7 +79,7 @@ def file_of(draw: st.DrawFn, names: list[str], size: int) -> tuple[str, bytes]:
     return name, text.encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.one_of(*[st.binary(max_size=500)] * 9, file_of(NAMES, 5).map(lambda named: named[1][:80])))
 def test_any_bytes_can_be_ingested(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -90,7 +90,7 @@ def test_any_bytes_can_be_ingested(data: bytes) -> None:
         assert report.lines == report.understood + report.skipped
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(file_of(NAMES, 12))
 def test_every_line_is_understood_or_an_issue(named: tuple[str, bytes]) -> None:
     name, data = named
@@ -107,7 +107,7 @@ def test_every_line_is_understood_or_an_issue(named: tuple[str, bytes]) -> None:
     assert set(result.issues["line_no"]) <= numbers
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.sampled_from(NAMES), st.binary(max_size=300))
 def test_a_format_that_is_forced_on_anything_does_not_raise(name: str, data: bytes) -> None:
     kind, (_, claim) = formats.named(name), sample_of(name)
@@ -137,7 +137,7 @@ def read_in(kind: Format, claim: Claim, data: bytes, size: int | None) -> tuple[
 CHUNKED = [known.name for known in formats.FORMATS if not (known.whole or known.binary)]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(file_of(CHUNKED, 6), st.sampled_from([64, 200, 1000]))
 def test_where_a_file_is_cut_never_changes_a_result(named: tuple[str, bytes], size: int) -> None:
     name, data = named

@@ -90,7 +90,7 @@ OBJECTS = st.dictionaries(st.sampled_from(sorted(KEYS)) | st.text(max_size=4), V
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(OBJECTS | TEXTS, max_size=6),
     st.integers(0, 6),

@@ -216,7 +216,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXTS, st.sampled_from(["\n", "", "\n\n"]))
 def test_any_text_is_understood_or_issues(parts: list[str], between: str) -> None:
     text = between.join(parts)

@@ -42,7 +42,7 @@ def texts(data: bytes, size: int) -> list[tuple[int, str]]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from([1, 7, 64, 1000]))
 def test_lines_are_those_of_the_whole_file_whatever_the_chunk(data: bytes, size: int) -> None:
     if data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -54,7 +54,7 @@ def test_lines_are_those_of_the_whole_file_whatever_the_chunk(data: bytes, size:
     assert texts(data, size) == list(enumerate(expected, 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200))
 def test_what_comes_out_is_always_utf8_and_valid_text_stays_as_it_is(data: bytes) -> None:
     utf8(data).decode("utf-8")
