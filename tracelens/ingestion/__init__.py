@@ -1,12 +1,11 @@
 """Files to facts: recognise, parse into parts, place in time, load, join.
 
-Parsing needs no case and may take long; the case is held only while the parts are loaded into it.
+The case's lock is held from the beginning, so no two ingests read what the other is about to add; readers need no lock.
 """
 
 from __future__ import annotations
 
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,9 @@ from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, TimeOptions, place
 from tracelens.ingestion.recognise import Recognised, recognise
 from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, State
+from tracelens.ingestion.scratch import scratch_folder
 from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
-from tracelens.store import CaseWriter, SourceRow, Store
+from tracelens.store import CaseLock, CaseWriter, SourceRow, Store
 
 __all__ = [
     "FileReport",
@@ -77,11 +77,11 @@ def ingest(
             hint="make the folder first, or choose another --case",
         )
     found = list(expand(list(sources)))
-    options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
-    with tempfile.TemporaryDirectory(prefix="tracelens-") as scratch:
-        read = _parse_all(found, case, options, Path(scratch), on_progress)
+    with CaseLock(case) as lock, scratch_folder() as scratch:
+        options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
+        read = _parse_all(found, case, options, scratch, on_progress)
         waiting = [one for one in read if isinstance(one, _Parsed)]
-        loaded = _load_all(waiting, case, options) if waiting else {}
+        loaded = _load_all(waiting, CaseWriter(case, lock), options) if waiting else {}
     files = tuple(loaded[id(one)] if isinstance(one, _Parsed) else one for one in read)
     return IngestReport(case, options.run, files, time.perf_counter() - started)
 
@@ -183,9 +183,9 @@ def _reason(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _load_all(waiting: list[_Parsed], case: Path, options: IngestOptions) -> dict[int, FileReport]:
+def _load_all(waiting: list[_Parsed], opened: CaseWriter, options: IngestOptions) -> dict[int, FileReport]:
     neighbours = [n for one in waiting if (n := _neighbour(one, options.time)) is not None]
-    with CaseWriter(case) as writer:
+    with opened as writer:
         writer.keep_property("prompt_key", str(options.prompt_key))
         neighbours += _neighbours_in(writer, options.run)
         loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracelens.store.holding import CaseLock
 from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
@@ -15,6 +16,7 @@ from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
 
 __all__ = [
     "WRITER_MEMORY",
+    "CaseLock",
     "CaseWriter",
     "Column",
     "Fold",
