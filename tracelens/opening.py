@@ -18,7 +18,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -305,6 +305,19 @@ def _found(name: str) -> Iterator[Input | Unreadable]:
             yield Unreadable(name, "no such file or folder")
         for match in found:
             yield from _named(match)
+
+
+def located(label: str, folder: Path = Path()) -> Input | Unreadable:
+    """What `Input.label` said once, found again: a file, or a member of an archive; a relative one is looked for in `folder`."""
+    ends = [place for place, char in enumerate(label) if char == "!"]
+    for end in (len(label), *reversed(ends)):
+        path = folder / label[:end]
+        if path.is_file():
+            members = {str(one.label): one for one in _named(str(path))}
+            one = members.get(f"{path}{label[end:]}")
+            if one is not None:
+                return replace(one, label=label)
+    return Unreadable(label, "a stream, which cannot be read twice" if label == "-" else "no such file")
 
 
 def expand(names: list[str]) -> Iterator[Input | Unreadable]:

@@ -72,7 +72,7 @@ def ingest(
     from tracelens.ingestion import ingest as read
 
     times = TimeOptions(tz, gpu_tz, client_tz, date.date() if date else None)
-    with _progress() as on_progress:
+    with progress() as on_progress:
         report = read(sources, case_path, IngestOptions(run, format_name, times, keep_text), on_progress)
     for line in report_lines(report):
         say(line)
@@ -158,7 +158,7 @@ def _closing(report: IngestReport) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[OnProgress | None]:
+def progress() -> Iterator[OnProgress | None]:
     """A progress bar on stderr, where that is a terminal: bytes, rate, time left, and the file at hand."""
     if not sys.stderr.isatty():
         yield None

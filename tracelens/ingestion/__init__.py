@@ -5,10 +5,11 @@ The case's lock is held from the beginning, so no two ingests read what the othe
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from tracelens.errors import CaseError
 from tracelens.formats.base import Clock
 from tracelens.ingestion.chunks import Reading
+from tracelens.ingestion.options import IngestOptions
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, TimeOptions, place
 from tracelens.ingestion.recognise import Recognised, recognise
@@ -34,18 +36,6 @@ __all__ = [
     "TimeOptions",
     "ingest",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestOptions:
-    """What the options of ``tracelens ingest`` say."""
-
-    run: str = "default"
-    format: str | None = None
-    time: TimeOptions = field(default_factory=TimeOptions)
-    keep_text: bool = False
-    prompt_key: int = 0
-    """What keys the fingerprints of prompts; 0: the case's own, or a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,6 @@ def ingest(
 
     Nothing is written unless at least one file was read.  Raises `CaseError` where the case cannot be written.
     """
-    started = time.perf_counter()
     options = options or IngestOptions()
     options.time.check()
     if not case.absolute().parent.is_dir():
@@ -76,7 +65,17 @@ def ingest(
             f"{case}: there is no folder {case.parent}",
             hint="make the folder first, or choose another --case",
         )
-    found = list(expand(list(sources)))
+    return ingest_found(list(expand(list(sources))), case, options, on_progress)
+
+
+def ingest_found(
+    found: list[Input | Unreadable],
+    case: Path,
+    options: IngestOptions,
+    on_progress: OnProgress | None = None,
+) -> IngestReport:
+    """`ingest` of sources that have been looked up already."""
+    started = time.perf_counter()
     with CaseLock(case) as lock, scratch_folder() as scratch:
         options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
         read = _parse_all(found, case, options, scratch, on_progress)
@@ -233,7 +232,7 @@ def _load_one(
     )
     if found.replaces is not None:
         writer.drop_source(found.replaces)
-    source_id = writer.add_source(_source_row(one, options.run, said))
+    source_id = writer.add_source(_source_row(one, options, writer.path, said))
     writer.span(source_id, parsed.ends, placement)
     rows = {
         table: writer.load(table, files, (options.run, source_id), placement)
@@ -266,10 +265,10 @@ def _load_one(
     )
 
 
-def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
+def _source_row(one: _Parsed, options: IngestOptions, case: Path, said: str) -> SourceRow:
     found, parsed = one.recognised, one.parsed
     return SourceRow(
-        run_id=run,
+        run_id=options.run,
         path=found.source.label,
         format=found.kind.name,
         variant=found.claim.variant,
@@ -281,4 +280,10 @@ def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
         skipped_count=parsed.skipped,
         clock=found.claim.clock.value,
         time_basis=said,
+        options=options.kept(_folder(found.source.label, case)),
     )
+
+
+def _folder(label: str, case: Path) -> str:
+    """Where a relative path begins, seen from the case; nothing for an absolute one."""
+    return "" if Path(label).is_absolute() else os.path.relpath(Path.cwd(), case.resolve().parent)

@@ -8,7 +8,7 @@ from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
 from tracelens.store.parquet import write_parquet
 from tracelens.store.placement import Fold, Placement
-from tracelens.store.reader import Sitting, Store
+from tracelens.store.reader import Sitting, Store, sources_of
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
 from tracelens.store.stopping import Stop
@@ -34,5 +34,6 @@ __all__ = [
     "ddl",
     "memory_case",
     "schema_version",
+    "sources_of",
     "write_parquet",
 ]

@@ -63,6 +63,7 @@ class SourceRow:
     skipped_count: int
     clock: str
     time_basis: str
+    options: str = "{}"
 
 
 class CaseWriter:
@@ -176,7 +177,7 @@ class CaseWriter:
             SELECT $source_id AS source_id, $run_id AS run_id, $path AS path, $format AS format, $variant AS variant,
                    $side AS side, $sha256 AS sha256, $size_bytes AS size_bytes, $line_count AS line_count,
                    $understood_count AS understood_count, $skipped_count AS skipped_count, 0 AS record_count,
-                   $clock AS clock, $time_basis AS time_basis
+                   $clock AS clock, $time_basis AS time_basis, $options AS options
             """,
             {
                 "source_id": source_id,
