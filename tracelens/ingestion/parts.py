@@ -19,6 +19,7 @@ import polars as pl
 
 from tracelens.errors import CaseError
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
+from tracelens.formats.privacy import scrubbed
 from tracelens.ingestion import clock_turns
 from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
 
@@ -98,6 +99,7 @@ class _Task:
         tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
             tables["ingest_issue"] = parsed.issues
+        tables = scrubbed(tables, keep_text=self.keep_text, prompt_key=self.prompt_key)
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
         written = {name: self.write(name, index, frame) for name, frame in tables.items()}
         return _Done(
