@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> None:
         if isinstance(one, Unreadable)
     }
     assert reasons == {
-        str(tmp_path / "pipe"): "not a regular file",
+        str(tmp_path / "pipe"): f"a named pipe; read it with: tracelens ingest - < {tmp_path / 'pipe'}",
         str(tmp_path / "hollow"): "no files in this folder",
         str(tmp_path / "gone"): "no such file or folder",
         "none.log": "no such file or folder",
@@ -331,8 +331,8 @@ def test_what_is_no_log_is_reported_and_nothing_is_made(tmp_path: Path) -> None:
     assert report.nothing
     assert not report.recognised
     assert {name: (one.state, one.note) for name, one in fate(report).items() if name != "prose"} == {
-        "empty": (State.UNREADABLE, "empty file"),
-        "blank": (State.UNREADABLE, "empty file"),
+        "empty": (State.EMPTY, ""),
+        "blank": (State.EMPTY, ""),
         "binary": (State.UNKNOWN, "binary data"),
         "missing": (State.UNREADABLE, "no such file or folder"),
     }

@@ -85,7 +85,7 @@ def exit_code(report: IngestReport) -> int:
 
     if not report.nothing:
         return 0 if report.recognised else 1
-    return 2 if all(one.state is State.UNREADABLE for one in report.files) else 3
+    return 2 if all(one.state in (State.UNREADABLE, State.EMPTY) for one in report.files) else 3
 
 
 def report_lines(report: IngestReport) -> Iterator[str]:
@@ -105,6 +105,8 @@ def _fate(one: FileReport, tried: set[str]) -> str:
 
     if one.state is State.UNCHANGED:
         return f"in the case already ({one.note})" if one.note else "in the case already"
+    if one.state is State.EMPTY:
+        return "empty file"
     if one.state is State.UNKNOWN:
         return f"not recognised: {_said_once(one.note, tried)}"
     if one.state is State.UNREADABLE:

@@ -173,7 +173,8 @@ def _parse_one(
     sha256 = reading.hash.hexdigest()
     if any(row["sha256"] == sha256 for row in known):
         return FileReport(source.label, State.UNCHANGED)
-    return _Parsed(found, parsed, sha256, source.size_bytes or reading.bytes_read)
+    size = None if source.path and not source.compressed else source.size_bytes
+    return _Parsed(found, parsed, sha256, reading.bytes_read if size is None else size)
 
 
 def _reason(error: BaseException) -> str:

@@ -37,11 +37,11 @@ def recognise(
     if source.size_bytes is not None and _already_in(source, known):
         return FileReport(source.label, State.UNCHANGED)
     beginning = source
-    if source.label == "-":
+    if source.size_bytes is None:
         beginning, source = peeked(source)
     head, has_nul = head_of(beginning)
     if not any(line.strip() for line in (*head.lines, *head.sampled)):
-        return FileReport(source.label, State.UNREADABLE, note="empty file")
+        return FileReport(source.label, State.EMPTY)
     found = _forced(head, forced) if forced else formats.claims(head)
     if len(found) != 1:
         return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
