@@ -20,7 +20,7 @@ from tracelens.formats.base import Head
 from tracelens.opening import Input
 
 CHUNK_BYTES: Final = 4 << 20
-MAX_LINE_BYTES: Final = 64 << 20
+MAX_LINE_BYTES: Final = 16 << 20
 MAX_WHOLE_BYTES: Final = 1 << 30
 """A document that can only be read whole may have this many bytes."""
 HEAD_BYTES: Final = 128 << 10

@@ -28,7 +28,7 @@ FORMATS: Final = ("table", "csv", "json", "jsonl", "md")
 _NUMBERS: Final = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
 _INERT: Final = re.compile(r"[A-Za-z0-9 ,:%()+-]*")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_NUMERAL: Final = re.compile(r"[+-]?[\d.,:%eE+-]*")
+_NUMERAL: Final = re.compile(r"[+-](?:\d[\d,]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?%?")
 _BIGGEST: Final = 2**63
 
 
@@ -85,12 +85,23 @@ def _flat(value: Any) -> Any:
 
 def _write_csv(result: Result, stream: IO[str]) -> None:
     """Quoting of RFC 4180; line ends are a bare newline, as a Unix pipe wants them."""
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(_BareEnds(stream))
     safe = clean if stream.isatty() else str
     writer.writerow([safe(name) for name in result.columns])
     for row in result.rows:
         cells = (_flat(plain(value)) for value in row)
         writer.writerow([safe(_inactive(cell)) if isinstance(cell, str) else cell for cell in cells])
+
+
+class _BareEnds:
+    """Takes rows that end in CR LF, so that a carriage return in a cell is quoted, and ends them in LF."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, row: str) -> None:
+        """Write one row."""
+        self._stream.write(row.removesuffix("\r\n") + "\n")
 
 
 def _inactive(text: str) -> str:
