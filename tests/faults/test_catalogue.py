@@ -84,3 +84,25 @@ def test_quiet_says_only_what_was_not_read(place: Path, tmp_path: Path) -> None:
     )
     assert result.exit_code == 1
     assert result.stdout == f"{place / 'core'}  not recognised: binary data\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[set]\n# a limit\nqueue.seats_exhausted.min_rati = 0.5\n", "tracelens.toml:3: no rule has a parameter 'queue.seats_exhausted.min_rati'"),
+        ("[set]\nqueue.seats_exhausted.min_rati = 0.5\n", "did you mean queue.seats_exhausted.min_ratio?"),
+        ("\n[sett]\na.b = 1\n", "tracelens.toml:2: 'sett': only the tables [set] and [slo] are known"),
+        ("[sett]\na.b = 1\n", "did you mean [set]?"),
+        ("[set\n", "tracelens.toml: "),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_of_a_configuration_file_is_named_with_its_line_and_the_nearest_right_one(
+    text: str, said: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tracelens.toml").write_text(text)
+    result = CliRunner().invoke(
+        cli, ["check", "-c", str(place / "case.duckdb")], env={"XDG_CONFIG_HOME": str(tmp_path)}
+    )
+    assert result.exit_code == 2
+    assert said in result.stderr

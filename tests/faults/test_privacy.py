@@ -66,7 +66,7 @@ def _more(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, dict) or depth > 4:
         return value
     inner = {key: _attribute(key, _more(one, depth + 1)) for key, one in value.items()}
-    return {**MORE, **inner}
+    return inner | {key: one for key, one in MORE.items() if key not in inner}
 
 
 def _attribute(key: str, value: Any) -> Any:

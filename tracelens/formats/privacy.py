@@ -21,7 +21,7 @@ _UNSET: Final = "\ue000"
 _SECRETS: Final = (
     # Authorization: Bearer abc, "authorization": "Basic abc"
     (
-        r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic|token|digest|apikey)\s+)?)[^\s"',;\\]+""",
+        r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic|token|digest|apikey|\*+)\s+)?)[^\s"',;\\]+""",
         "${1}" + MASK,
     ),
     (r"(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{6,}", "${1}" + MASK),
@@ -81,8 +81,6 @@ _REST: Final = (
 )
 """Where no quotation marks tell its end, the line ends with what was said."""
 
-_FREE: Final = ("excerpt", "message", "error", "detail", "value", "command", "other", "labels")
-"""Columns with words in which a prompt or an answer may stand."""
 _KEYED: Final = rf"(?i)^(?:.*[._-])?(?:{_WORDS}|token|authorization)$"
 _NO_VALUE: Final = ("None", "none", "null", "", "False", "True", "[]", "['']")
 
@@ -99,7 +97,7 @@ def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int)
     changed: list[pl.Series] = []
     for name in texts:
         column = frame[name]
-        clean = _told(column, keep_text, is_free=name in _FREE, is_unread=name == "excerpt")
+        clean = _told(column, keep_text, is_free=not name.endswith("_id"), is_unread=name == "excerpt")
         if name.endswith("_id") and clean is not column:
             clean = _as_number(column, clean, prompt_key)
         if clean is not column:
