@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fuzz import run
 
+from tracelens.formats.client.client_tables import REQUEST_SCHEMA, requests_frame
 from tracelens.formats.json_lines import number
 
 
@@ -20,3 +21,13 @@ def test_some_seconds_of_broken_files_break_nothing(tmp_path: Path) -> None:
 def test_a_number_with_an_odd_blank_beside_it_is_read_or_not_and_never_raises(blank: str) -> None:
     assert number(f"137.5{blank}") in (137.5, None)
     assert number(f"{blank}137") in (137, None)
+
+
+def test_an_instant_beyond_all_calendars_is_not_known() -> None:
+    assert "client_sent_ts" in REQUEST_SCHEMA
+    rows = [
+        {"line_no": 1, "client_sent_ts": 17959579595795956012345},
+        {"line_no": 2, "client_sent_ts": 1_700_000_000_000_000},
+    ]
+    found = requests_frame(rows)
+    assert found["client_sent_ts"].is_null().to_list() == [True, False]
