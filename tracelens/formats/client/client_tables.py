@@ -66,7 +66,7 @@ def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.Da
     columns = {name: [row.get(name) for row in rows] for name in schema}
     try:
         return pl.DataFrame(columns, schema=schema, strict=True)
-    except TypeError:  # an instant of some hundred thousand years
+    except (TypeError, OverflowError):  # an instant of some hundred thousand years
         whole = {
             name: list(map(_fitting, columns[name])) for name, kind in schema.items() if kind == pl.Int64
         }
