@@ -7,6 +7,7 @@ Outcomes come ranked: the most severe first, and among those the one that explai
 from __future__ import annotations
 
 import contextlib
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,11 +116,16 @@ def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dic
     for key, value in given.items():
         name, _, param = key.rpartition(".")
         if param not in settings.get(name, {}):
-            raise UsageError(
-                f"no rule has a parameter {key!r}", hint="tracelens rules show RULE lists its parameters"
-            )
+            raise UsageError(f"no rule has a parameter {key!r}", hint=_nearest(key, settings))
         settings[name][param] = _as(type(settings[name][param]), value, key)
     return settings
+
+
+def _nearest(key: str, settings: Mapping[str, Mapping[str, Any]]) -> str:
+    known = [f"{name}.{param}" for name, params in settings.items() for param in params]
+    near = difflib.get_close_matches(key, known, 1)
+    listed = "tracelens rules show RULE lists its parameters"
+    return f"did you mean {near[0]}? {listed}" if near else listed
 
 
 def _as(kind: type, value: Any, key: str) -> Any:

@@ -18,9 +18,9 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
 
 import zstandard
 
@@ -48,6 +48,7 @@ _GZIP, _BZIP2, _XZ, _ZSTD, _ZIP = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\x
 _ZSTD_BLOCK_BYTES: Final = 4096
 """Taken in at once: a bomb's 4 KiB give 128 MiB at most."""
 
+_SHELL_PIPES: Final = ("/dev/fd/", "/proc/self/fd/")
 _TAR_MAGIC_AT: Final = 257
 SKIPPED_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".partial")
 
@@ -84,17 +85,18 @@ class _Bounded:
     """
 
     def __init__(
-        self, stream: IO[bytes], label: str, compressed_bytes: int, beneath: contextlib.ExitStack
+        self, stream: IO[bytes], label: str, taken: Callable[[], int], beneath: contextlib.ExitStack
     ) -> None:
         self._stream, self._label, self._beneath = stream, label, beneath
-        self._limit = max(compressed_bytes * MAX_EXPANSION, MIN_BOMB_BYTES)
+        self._taken = taken
+        """How many bytes have gone in: the whole size of a file, what has come so far of a pipe."""
         self._given = 0
 
     def read(self, size: int = -1) -> bytes:
         """Read like any stream; raises `SourceError` past the limit."""
         block = self._stream.read(size)
         self._given += len(block)
-        if self._given > self._limit:
+        if self._given > max(self._taken() * MAX_EXPANSION, MIN_BOMB_BYTES):
             raise SourceError(
                 f"{self._label}: more than {MAX_EXPANSION} bytes out of each byte in; this looks like a decompression bomb",
                 hint="decompress it yourself if you trust it, and ingest the result",
@@ -105,6 +107,40 @@ class _Bounded:
         """Close the stream and what is beneath it."""
         self._stream.close()
         self._beneath.close()
+
+
+class _Counted(io.RawIOBase):
+    """A pipe, and how many bytes have come out of it."""
+
+    def __init__(self, stream: IO[bytes], *, closes: bool) -> None:
+        self._stream, self._closes, self.count = stream, closes, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        """Fill `target` as far as there is something to read."""
+        read = getattr(self._stream, "read1", self._stream.read)
+        block = read(len(target))
+        target[: len(block)] = block
+        self.count += len(block)
+        return len(block)
+
+    def close(self) -> None:
+        """Close the pipe, unless it is not ours."""
+        if self._closes and not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def _piped(open_pipe: Callable[[], IO[bytes]], label: str, *, closes: bool) -> Input:
+    """What comes out of a pipe, decompressed; it can be opened once."""
+
+    def opened() -> IO[bytes]:
+        counted = _Counted(open_pipe(), closes=closes)
+        return _unpacked(io.BufferedReader(counted), label, lambda: counted.count, contextlib.ExitStack())
+
+    return Input(label, None, opened)
 
 
 class _ZstdFrames:
@@ -155,11 +191,14 @@ def _opener(path: Path, size: int) -> Callable[[], IO[bytes]]:
     return lambda: _unpacked(path.open("rb"), str(path), size, contextlib.ExitStack())
 
 
-def _unpacked(raw: io.BufferedReader, label: str, size: int, beneath: contextlib.ExitStack) -> IO[bytes]:
+def _unpacked(
+    raw: io.BufferedReader, label: str, size: int | Callable[[], int], beneath: contextlib.ExitStack
+) -> IO[bytes]:
     """The stream itself, or decompressed where its first bytes say so; closing it closes what is `beneath`."""
     beneath.callback(raw.close)
+    taken = size if callable(size) else lambda: size
     unpack = _decompressor(raw.peek(len(_XZ)))
-    return cast("IO[bytes]", _Bounded(unpack(raw) if unpack else raw, label, size, beneath))
+    return cast("IO[bytes]", _Bounded(unpack(raw) if unpack else raw, label, taken, beneath))
 
 
 def _is_tar(open_stream: Callable[[], IO[bytes]]) -> bool:
@@ -177,13 +216,20 @@ def _tar_members(
     """Members of a tar file.  Each is opened by reading the archive up to it again: slow for many, flat in memory."""
     try:
         with contextlib.closing(open_stream()) as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
-            members = [(index, m.name, m.size, m.mtime) for index, m in enumerate(archive) if m.isfile()]
+            every = [
+                (index, m.name, m.size, m.mtime, m.isfile())
+                for index, m in enumerate(archive)
+                if not m.isdir()
+            ]
     except READ_ERRORS as error:
         yield Unreadable(str(path), f"broken archive: {error}")
         return
-    for index, name, size, written in members:
+    for index, name, size, written, is_file in every:
         if not _hidden(Path(name)):
             label = f"{path}!{name}"
+            if not is_file:
+                yield Unreadable(label, "a link or a device inside an archive; it is not followed")
+                continue
             yield Input(
                 label,
                 size,
@@ -242,7 +288,7 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            yield Unreadable(str(path), "not a regular file")
+            yield _no_file(path, status.st_mode)
             return
         with path.open("rb") as stream:
             magic = stream.read(_TAR_MAGIC_AT + 8)
@@ -257,6 +303,16 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
     else:
         compressed = _decompressor(magic) is not None
         yield Input(str(path), status.st_size, opener, path, status.st_mtime, compressed)
+
+
+def _no_file(path: Path, mode: int) -> Input | Unreadable:
+    """A pipe that the shell made, as of ``<(zcat x.gz)``, is read; other pipes might never end, devices never do."""
+    if stat.S_ISFIFO(mode):
+        if str(path).startswith(_SHELL_PIPES):
+            return _piped(lambda: path.open("rb"), str(path), closes=True)
+        return Unreadable(str(path), f"a named pipe; read it with: tracelens ingest - < {path}")
+    kind = "a socket" if stat.S_ISSOCK(mode) else "a device"
+    return Unreadable(str(path), f"{kind}, not a file")
 
 
 def _folder(path: Path) -> Iterator[Input | Unreadable]:
@@ -281,7 +337,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _stdin() -> Iterator[Input]:
-    yield Input("-", None, lambda: sys.stdin.buffer)
+    yield _piped(lambda: sys.stdin.buffer, "-", closes=False)
 
 
 def _named(name: str) -> Iterator[Input | Unreadable]:
@@ -305,6 +361,19 @@ def _found(name: str) -> Iterator[Input | Unreadable]:
             yield Unreadable(name, "no such file or folder")
         for match in found:
             yield from _named(match)
+
+
+def located(label: str, folder: Path = Path()) -> Input | Unreadable:
+    """What `Input.label` said once, found again: a file, or a member of an archive; a relative one is looked for in `folder`."""
+    ends = [place for place, char in enumerate(label) if char == "!"]
+    for end in (len(label), *reversed(ends)):
+        path = folder / label[:end]
+        if path.is_file():
+            members = {str(one.label): one for one in _named(str(path))}
+            one = members.get(f"{path}{label[end:]}")
+            if one is not None:
+                return replace(one, label=label)
+    return Unreadable(label, "a stream, which cannot be read twice" if label == "-" else "no such file")
 
 
 def expand(names: list[str]) -> Iterator[Input | Unreadable]:

@@ -22,7 +22,8 @@ CREATE TABLE source (
     first_ts TIMESTAMP,
     last_ts TIMESTAMP,
     clock VARCHAR NOT NULL,
-    time_basis VARCHAR NOT NULL
+    time_basis VARCHAR NOT NULL,
+    options VARCHAR NOT NULL DEFAULT '{}'
 );
 COMMENT ON TABLE source IS 'One row per ingested file. line_count = understood_count + skipped_count, always.';
 COMMENT ON COLUMN source.source_id IS 'Number of the source in this case; every fact row names it.';
@@ -41,6 +42,7 @@ COMMENT ON COLUMN source.first_ts IS 'Earliest instant in it, UTC.';
 COMMENT ON COLUMN source.last_ts IS 'Latest instant in it, UTC.';
 COMMENT ON COLUMN source.clock IS 'What its stamps state: utc, local (no zone), yearless, dayless, relative (unknown zero) or none.';
 COMMENT ON COLUMN source.time_basis IS 'What was taken for what its stamps leave out (year, date, zone, zero), and from where.';
+COMMENT ON COLUMN source.options IS 'What ingest was told, as JSON: format, tz, gpu_tz, client_tz, date, keep_text; folder: where a relative path begins, seen from the case. For reingest.';
 
 CREATE TABLE ingest_issue (
     run_id VARCHAR NOT NULL,

@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import hashlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ def test_the_second_of_two_ingests_says_who_holds_the_case(case: Path, tmp_path:
     (tmp_path / "a.log").write_bytes(log("a"))
     with CaseWriter(case):
         with pytest.raises(
-            CaseError, match=rf"another ingest \(process {os.getpid()}\) is writing this case"
+            CaseError, match=rf"another ingest \(process {os.getpid()} on .+\) is writing this case"
         ) as caught:
             ingest([str(tmp_path / "a.log")], case)
         assert "wait for it to end" in caught.value.hint
@@ -226,7 +227,7 @@ def test_a_lock_whose_entry_was_taken_away_is_no_lock(case: Path, monkeypatch: p
     monkeypatch.setattr(fcntl, "flock", late)
     with CaseWriter(case):
         assert len(tries) == 2
-        assert entry.read_text() == f"{os.getpid()}\n"
+        assert entry.read_text() == f"{os.getpid()} on {socket.gethostname()}\n"
 
 
 def test_what_is_no_case_is_never_written_over(tmp_path: Path) -> None:

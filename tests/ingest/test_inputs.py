@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> None:
         if isinstance(one, Unreadable)
     }
     assert reasons == {
-        str(tmp_path / "pipe"): "not a regular file",
+        str(tmp_path / "pipe"): f"a named pipe; read it with: tracelens ingest - < {tmp_path / 'pipe'}",
         str(tmp_path / "hollow"): "no files in this folder",
         str(tmp_path / "gone"): "no such file or folder",
         "none.log": "no such file or folder",
@@ -214,7 +214,11 @@ def test_links_and_devices_in_a_tar_are_left_alone(tmp_path: Path) -> None:
             archive.addfile(member)
         archive.addfile(tarfile.TarInfo("empty.log"))
     (tmp_path / "b.tar").write_bytes(target.getvalue())
-    assert [one.label for one in found(tmp_path / "b.tar")] == [f"{tmp_path / 'b.tar'}!empty.log"]
+    named = found(tmp_path / "b.tar")
+    assert [one.label for one in named if isinstance(one, Input)] == [f"{tmp_path / 'b.tar'}!empty.log"]
+    left = [one for one in named if isinstance(one, Unreadable)]
+    assert [one.label.partition("!")[2] for one in left] == ["link", "hard", "fifo", "dev"]
+    assert {one.reason for one in left} == {"a link or a device inside an archive; it is not followed"}
 
 
 def test_members_of_a_zip_are_read_in_place_and_decompressed(tmp_path: Path) -> None:
@@ -331,8 +335,8 @@ def test_what_is_no_log_is_reported_and_nothing_is_made(tmp_path: Path) -> None:
     assert report.nothing
     assert not report.recognised
     assert {name: (one.state, one.note) for name, one in fate(report).items() if name != "prose"} == {
-        "empty": (State.UNREADABLE, "empty file"),
-        "blank": (State.UNREADABLE, "empty file"),
+        "empty": (State.EMPTY, ""),
+        "blank": (State.EMPTY, ""),
         "binary": (State.UNKNOWN, "binary data"),
         "missing": (State.UNREADABLE, "no such file or folder"),
     }

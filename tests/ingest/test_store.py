@@ -124,7 +124,7 @@ def test_a_case_of_other_tables_is_refused_with_the_way_out(
     monkeypatch.setattr("tracelens.store.reader.schema_version", lambda: "0123456789ab")
     with pytest.raises(CaseError, match=f"schema {known}, this is 0123456789ab") as caught:
         Store(case)
-    assert "ingest the sources again into a new case" in caught.value.hint
+    assert "tracelens reingest -c" in caught.value.hint
 
 
 def test_the_schema_version_is_the_hash_of_the_tables_and_views() -> None:

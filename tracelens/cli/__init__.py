@@ -22,6 +22,7 @@ from tracelens.cli.edge import Edge
 from tracelens.cli.exporting import export
 from tracelens.cli.ingesting import ingest
 from tracelens.cli.options import debug_option
+from tracelens.cli.reingesting import reingest
 from tracelens.cli.reporting import report
 from tracelens.cli.ruling import rules
 from tracelens.cli.show import show
@@ -65,6 +66,7 @@ for _command in (
     compare,
     export,
     sources,
+    reingest,
     sql,
     query,
     rules,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.configuration import rule_folders, settings, slo_of
+from tracelens.cli.configuration import place_of, rule_folders, settings, slo_of
 from tracelens.cli.options import on_case, run_option, slo_option
 from tracelens.cli.output import FORMATS, note, say, write
 from tracelens.cli.reading import check_run, reading
@@ -48,7 +48,9 @@ class _Wanted:
             check = case.check(set=values, rules=rule_folders(self.rules), run=self.run)
         except UsageError as error:
             read = f"; [set] was read from {', '.join(files)}" if files else ""
-            raise UsageError(str(error), hint=f"{error.hint}{read}".removeprefix("; ")) from error
+            raise UsageError(
+                f"{place_of(str(error), origins)}{error}", hint=f"{error.hint}{read}".removeprefix("; ")
+            ) from error
         if files:
             note(f"thresholds from {', '.join(files)}")
         return check

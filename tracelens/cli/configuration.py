@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,21 @@ def settings(given: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     return values, origins
 
 
+def place_of(message: str, origins: Mapping[str, str]) -> str:
+    """``FILE:LINE: `` of the setting that an error names, where it stands in a file."""
+    for key, origin in origins.items():
+        if origin != "--set" and repr(key) in message:
+            return f"{origin}:{_line_of(Path(origin), key)}: "
+    return ""
+
+
+def _line_of(path: Path, key: str) -> int:
+    """The line in which a key, or its last part, is set."""
+    wanted = re.compile(rf"""^\s*(?:[\w.\[\]"'-]*[.\["'])?{re.escape(key.rpartition(".")[2])}["']?\s*=""")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if wanted.search(line)), 1)
+
+
 def slo_of(text: str | None) -> Slo:
     """The SLO of the option, else of the nearest file that has one; raises `UsageError`."""
     if text is not None:
@@ -77,8 +93,16 @@ def _document(path: Path) -> dict[str, Mapping[str, Any]]:
         if key not in TABLES or not isinstance(table, dict):
             nearest = difflib.get_close_matches(key, TABLES, 1)
             hint = f"did you mean [{nearest[0]}]?" if nearest and key not in TABLES else ""
-            raise UsageError(f"{path}: {key!r}: only the tables {_KNOWN} are known", hint=hint)
+            raise UsageError(
+                f"{path}:{_table_line(path, key)}: {key!r}: only the tables {_KNOWN} are known", hint=hint
+            )
     return {name: document.get(name, {}) for name in TABLES}
+
+
+def _table_line(path: Path, key: str) -> int:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    begins = re.compile(rf"""^\s*\[?\s*["']?{re.escape(key)}\b""")
+    return next((number for number, line in enumerate(lines, 1) if begins.search(line)), 1)
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -47,6 +47,7 @@ _EXACT: Final = ("stamps are UTC instants",)
     is_flag=True,
     help="Keep prompt and output text; else only lengths and fingerprints are kept.",
 )
+@click.option("-q", "--quiet", is_flag=True, help="Print only the files that were not read.")
 @on_case
 @click.pass_context
 def ingest(
@@ -60,11 +61,18 @@ def ingest(
     client_tz: str | None,
     date: datetime | None,
     keep_text: bool,
+    quiet: bool,
 ) -> None:
     """Read logs into a case.
 
     SOURCE is a file, a folder, a glob or - for stdin; .gz .zst .xz .bz2 and tar or zip bundles are read as they are.
     Each file's format is found by its content.  The same files again change nothing.
+
+    \b
+    tracelens ingest logs/                          everything in a folder
+    tracelens ingest before/ --run before           two runs in one case, to compare
+    tracelens ingest bundle.tar.gz --tz Europe/Berlin
+    kubectl logs POD | tracelens ingest -
 
     Exit code: 0 all files read, 1 some not recognised (the others are in), 3 nothing could be ingested.
     """
@@ -72,9 +80,9 @@ def ingest(
     from tracelens.ingestion import ingest as read
 
     times = TimeOptions(tz, gpu_tz, client_tz, date.date() if date else None)
-    with _progress() as on_progress:
+    with progress() as on_progress:
         report = read(sources, case_path, IngestOptions(run, format_name, times, keep_text), on_progress)
-    for line in report_lines(report):
+    for line in _unread_lines(report) if quiet else report_lines(report):
         say(line)
     context.exit(exit_code(report))
 
@@ -85,7 +93,15 @@ def exit_code(report: IngestReport) -> int:
 
     if not report.nothing:
         return 0 if report.recognised else 1
-    return 2 if all(one.state is State.UNREADABLE for one in report.files) else 3
+    return 2 if all(one.state in (State.UNREADABLE, State.EMPTY) for one in report.files) else 3
+
+
+def _unread_lines(report: IngestReport) -> Iterator[str]:
+    from tracelens.ingestion import State
+
+    for one in report.files:
+        if one.state in (State.UNKNOWN, State.UNREADABLE):
+            yield f"{clean(one.path)}  {clean(_fate(one, set()))}"
 
 
 def report_lines(report: IngestReport) -> Iterator[str]:
@@ -104,6 +120,8 @@ def _fate(one: FileReport) -> str:
 
     if one.state is State.UNCHANGED:
         return f"in the case already ({one.note})" if one.note else "in the case already"
+    if one.state is State.EMPTY:
+        return "empty file"
     if one.state is State.UNKNOWN:
         return f"not recognised: {one.note}"
     if one.state is State.UNREADABLE:
@@ -148,7 +166,7 @@ def _closing(report: IngestReport) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[OnProgress | None]:
+def progress() -> Iterator[OnProgress | None]:
     """A progress bar on stderr, where that is a terminal: bytes, rate, time left, and the file at hand."""
     if not sys.stderr.isatty():
         yield None

@@ -11,6 +11,7 @@ from tracelens.cli import coverage
 from tracelens.cli.options import format_option, on_case, run_option
 from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import check_run, reading
+from tracelens.cli.verifying import verified
 from tracelens.text.grid import Column, grid, terminal_width
 from tracelens.text.paths import common_folder
 from tracelens.text.rows import instant
@@ -61,14 +62,35 @@ _CLOCK_HEADS: Final = (
     is_flag=True,
     help="Print a shell script that would record what is missing.",
 )
+@click.option(
+    "--verify",
+    "check_files",
+    is_flag=True,
+    help="Read every file again: same, grown, changed or gone, and whether each line is accounted for.",
+)
 @format_option
 @on_case
-def sources(case_path: Path, run: str, next_time: bool, format_name: str | None) -> None:
+@click.pass_context
+def sources(
+    context: click.Context,
+    case_path: Path,
+    run: str,
+    next_time: bool,
+    check_files: bool,
+    format_name: str | None,
+) -> None:
     """Show the files in a case, how their clocks lie to each other, and which questions they answer.
 
     The list ends with every stage of a request, and with client, server, engine and GPU: observed, derived, or closed, and then
     what to switch on.  --next-time prints that as a commented script.
+
+    \b
+    tracelens sources                      what is in the case
+    tracelens sources --verify             whether the files are still the same; exit code 1 if not
+    tracelens sources --next-time > f.sh   what to record the next time
     """
+    if check_files:
+        context.exit(verified(case_path, run, format_name))
     with reading(case_path) as case:
         check_run(case, run)
         if next_time:

@@ -120,7 +120,8 @@ def number(value: Any) -> float | int | None:
 def _numeral(text: str) -> float | int | None:
     if not _NUMERAL.fullmatch(text):
         return None
-    return int(text) if text.strip().lstrip("+-").isdigit() else float(text)
+    bare = text.strip()  # float() alone keeps some of what a regex takes for blanks
+    return int(bare) if bare.lstrip("+-").isdigit() else float(bare)
 
 
 def count(value: Any) -> int | None:

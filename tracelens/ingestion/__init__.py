@@ -1,15 +1,15 @@
 """Files to facts: recognise, parse into parts, place in time, load, join.
 
-Parsing needs no case and may take long; the case is held only while the parts are loaded into it.
+The case's lock is held from the beginning, so no two ingests read what the other is about to add; readers need no lock.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from typing import Any
 from tracelens.errors import CaseError
 from tracelens.formats.base import Clock
 from tracelens.ingestion.chunks import Reading
+from tracelens.ingestion.options import IngestOptions
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, TimeOptions, place
 from tracelens.ingestion.recognise import Recognised, recognise
 from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, State
+from tracelens.ingestion.scratch import scratch_folder
 from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
-from tracelens.store import CaseWriter, SourceRow, Store
+from tracelens.store import CaseLock, CaseWriter, SourceRow, Store
 
 __all__ = [
     "FileReport",
@@ -34,18 +36,6 @@ __all__ = [
     "TimeOptions",
     "ingest",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestOptions:
-    """What the options of ``tracelens ingest`` say."""
-
-    run: str = "default"
-    format: str | None = None
-    time: TimeOptions = field(default_factory=TimeOptions)
-    keep_text: bool = False
-    prompt_key: int = 0
-    """What keys the fingerprints of prompts; 0: the case's own, or a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,6 @@ def ingest(
 
     Nothing is written unless at least one file was read.  Raises `CaseError` where the case cannot be written.
     """
-    started = time.perf_counter()
     options = options or IngestOptions()
     options.time.check()
     if not case.absolute().parent.is_dir():
@@ -76,12 +65,22 @@ def ingest(
             f"{case}: there is no folder {case.parent}",
             hint="make the folder first, or choose another --case",
         )
-    found = list(expand(list(sources)))
-    options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
-    with tempfile.TemporaryDirectory(prefix="tracelens-") as scratch:
-        read = _parse_all(found, case, options, Path(scratch), on_progress)
+    return ingest_found(list(expand(list(sources))), case, options, on_progress)
+
+
+def ingest_found(
+    found: list[Input | Unreadable],
+    case: Path,
+    options: IngestOptions,
+    on_progress: OnProgress | None = None,
+) -> IngestReport:
+    """`ingest` of sources that have been looked up already."""
+    started = time.perf_counter()
+    with CaseLock(case) as lock, scratch_folder() as scratch:
+        options = replace(options, prompt_key=options.prompt_key or _prompt_key(case))
+        read = _parse_all(found, case, options, scratch, on_progress)
         waiting = [one for one in read if isinstance(one, _Parsed)]
-        loaded = _load_all(waiting, case, options) if waiting else {}
+        loaded = _load_all(waiting, CaseWriter(case, lock), options) if waiting else {}
     files = tuple(loaded[id(one)] if isinstance(one, _Parsed) else one for one in read)
     return IngestReport(case, options.run, files, time.perf_counter() - started)
 
@@ -174,7 +173,8 @@ def _parse_one(
     sha256 = reading.hash.hexdigest()
     if any(row["sha256"] == sha256 for row in known):
         return FileReport(source.label, State.UNCHANGED)
-    return _Parsed(found, parsed, sha256, source.size_bytes or reading.bytes_read)
+    size = None if source.path and not source.compressed else source.size_bytes
+    return _Parsed(found, parsed, sha256, reading.bytes_read if size is None else size)
 
 
 def _reason(error: BaseException) -> str:
@@ -183,9 +183,9 @@ def _reason(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _load_all(waiting: list[_Parsed], case: Path, options: IngestOptions) -> dict[int, FileReport]:
+def _load_all(waiting: list[_Parsed], opened: CaseWriter, options: IngestOptions) -> dict[int, FileReport]:
     neighbours = [n for one in waiting if (n := _neighbour(one, options.time)) is not None]
-    with CaseWriter(case) as writer:
+    with opened as writer:
         writer.keep_property("prompt_key", str(options.prompt_key))
         neighbours += _neighbours_in(writer, options.run)
         loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}
@@ -233,7 +233,7 @@ def _load_one(
     )
     if found.replaces is not None:
         writer.drop_source(found.replaces)
-    source_id = writer.add_source(_source_row(one, options.run, said))
+    source_id = writer.add_source(_source_row(one, options, writer.path, said))
     writer.span(source_id, parsed.ends, placement)
     rows = {
         table: writer.load(table, files, (options.run, source_id), placement)
@@ -266,10 +266,10 @@ def _load_one(
     )
 
 
-def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
+def _source_row(one: _Parsed, options: IngestOptions, case: Path, said: str) -> SourceRow:
     found, parsed = one.recognised, one.parsed
     return SourceRow(
-        run_id=run,
+        run_id=options.run,
         path=found.source.label,
         format=found.kind.name,
         variant=found.claim.variant,
@@ -281,4 +281,10 @@ def _source_row(one: _Parsed, run: str, said: str) -> SourceRow:
         skipped_count=parsed.skipped,
         clock=found.claim.clock.value,
         time_basis=said,
+        options=options.kept(_folder(found.source.label, case)),
     )
+
+
+def _folder(label: str, case: Path) -> str:
+    """Where a relative path begins, seen from the case; nothing for an absolute one."""
+    return "" if Path(label).is_absolute() else os.path.relpath(Path.cwd(), case.resolve().parent)

@@ -15,11 +15,14 @@ from typing import IO, Final
 
 import polars as pl
 
+from tracelens.errors import SourceError
 from tracelens.formats.base import Head
 from tracelens.opening import Input
 
 CHUNK_BYTES: Final = 4 << 20
-MAX_LINE_BYTES: Final = 64 << 20
+MAX_LINE_BYTES: Final = 16 << 20
+MAX_WHOLE_BYTES: Final = 1 << 30
+"""A document that can only be read whole may have this many bytes."""
 HEAD_BYTES: Final = 128 << 10
 HEAD_LINES: Final = 400
 _TAIL_BYTES: Final = 256 << 10
@@ -65,10 +68,14 @@ class Reading:
     bytes_read: int = 0
 
     def blocks(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
-        """The decompressed bytes, block by block."""
+        """The decompressed bytes, block by block.
+
+        Of a file that grows meanwhile, those that it had when it was looked up: the next ingest takes the rest.
+        """
         stream = self.source.open()
+        ends = self.source.size_bytes if self.source.path and not self.source.compressed else None
         try:
-            while block := stream.read(size):
+            while block := stream.read(size if ends is None else min(size, ends - self.bytes_read)):
                 self.hash.update(block)
                 self.bytes_read += len(block)
                 yield block
@@ -92,7 +99,14 @@ class Reading:
 
     def whole(self) -> bytes:
         """Everything at once, for formats that are one document."""
-        return b"".join(_decoded(self.blocks()))
+        parts: list[bytes] = []
+        for part in _decoded(self.blocks()):
+            parts.append(part)
+            if self.bytes_read > MAX_WHOLE_BYTES:
+                raise SourceError(
+                    f"one document of more than {MAX_WHOLE_BYTES >> 20} MiB; it would not fit into memory"
+                )
+        return b"".join(parts)
 
 
 def _cut(data: bytes, may_cut: Callable[[bytes], bool]) -> int:

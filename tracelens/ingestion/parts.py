@@ -17,7 +17,9 @@ from typing import Final
 
 import polars as pl
 
+from tracelens.errors import CaseError
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
+from tracelens.formats.privacy import scrubbed
 from tracelens.ingestion import clock_turns
 from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
 
@@ -97,6 +99,7 @@ class _Task:
         tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
         if parsed.issues.height:
             tables["ingest_issue"] = parsed.issues
+        tables = scrubbed(tables, keep_text=self.keep_text, prompt_key=self.prompt_key)
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
         written = {name: self.write(name, index, frame) for name, frame in tables.items()}
         return _Done(
@@ -142,7 +145,13 @@ class _Task:
     def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
         """Write one part."""
         path = self.folder / f"{table}-{index:06d}.parquet"
-        frame.write_parquet(path, compression="lz4", statistics=False)
+        try:
+            frame.write_parquet(path, compression="lz4", statistics=False)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise CaseError(
+                f"temporary files cannot be written into {self.folder.parent.parent} ({str(error).partition(chr(10))[0]})",
+                hint="free space there, or set TMPDIR to a folder on another disk",
+            ) from error
         return path
 
 

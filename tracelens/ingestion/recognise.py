@@ -37,11 +37,11 @@ def recognise(
     if source.size_bytes is not None and _already_in(source, known):
         return FileReport(source.label, State.UNCHANGED)
     beginning = source
-    if source.label == "-":
+    if source.size_bytes is None:
         beginning, source = peeked(source)
     head, has_nul = head_of(beginning)
     if not any(line.strip() for line in (*head.lines, *head.sampled)):
-        return FileReport(source.label, State.UNREADABLE, note="empty file")
+        return FileReport(source.label, State.EMPTY)
     found = _forced(head, forced) if forced else formats.claims(head)
     if len(found) != 1:
         return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
@@ -80,14 +80,17 @@ def _replaced(source: Input, earlier: list[Mapping[str, Any]]) -> tuple[int | No
     for row in earlier:
         if source.label == "-" or source.size_bytes is None:
             continue
-        begins = (
-            _hash_of_lines(source, row["line_count"])
-            if source.compressed
-            else _hash(source, row["size_bytes"])
-        )
-        if begins == row["sha256"]:
+        if longer_edition(source, row):
             return int(row["source_id"]), "grown since it was read"
     return None, "another file of this name is in the case; both are kept" if earlier else ""
+
+
+def longer_edition(source: Input, row: Mapping[str, Any]) -> bool:
+    """Whether an input begins with the bytes of a source in the case."""
+    begins = (
+        _hash_of_lines(source, row["line_count"]) if source.compressed else _hash(source, row["size_bytes"])
+    )
+    return begins == str(row["sha256"])
 
 
 def _hash_of_lines(source: Input, count: int) -> str:

@@ -16,6 +16,8 @@ class State(StrEnum):
     """Read again: it had grown, and its earlier rows gave way."""
     UNCHANGED = "unchanged"
     """Its bytes are in the run already."""
+    EMPTY = "empty"
+    """It has no bytes, or nothing but blanks: there is nothing to be read."""
     UNKNOWN = "unknown"
     """No format claims it."""
     UNREADABLE = "unreadable"
@@ -53,7 +55,7 @@ class IngestReport:
     @property
     def recognised(self) -> bool:
         """Whether every file was read (or was in the case already)."""
-        return all(f.state in (State.READ, State.REPLACED, State.UNCHANGED) for f in self.files)
+        return all(f.state not in (State.UNKNOWN, State.UNREADABLE) for f in self.files)
 
     @property
     def nothing(self) -> bool:

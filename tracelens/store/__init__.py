@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tracelens.store.holding import CaseLock
 from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
 from tracelens.store.parquet import write_parquet
 from tracelens.store.placement import Fold, Placement
-from tracelens.store.reader import Sitting, Store
+from tracelens.store.reader import Sitting, Store, sources_of
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
 from tracelens.store.stopping import Stop
@@ -15,6 +16,7 @@ from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
 
 __all__ = [
     "WRITER_MEMORY",
+    "CaseLock",
     "CaseWriter",
     "Column",
     "Fold",
@@ -32,5 +34,6 @@ __all__ = [
     "ddl",
     "memory_case",
     "schema_version",
+    "sources_of",
     "write_parquet",
 ]

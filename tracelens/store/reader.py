@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import duckdb
 
@@ -15,6 +15,8 @@ from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
 from tracelens.store.schema import KEPT, READ_ONLY_SETTINGS, ddl, schema_version
 from tracelens.store.stopping import Stop
+
+_NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"
 
 
 class Store:
@@ -66,8 +68,13 @@ class Store:
         cursor = self._connection.cursor()
         try:
             yield cursor
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(
+                f"the query needs more memory than it may have ({_first_line(error)})",
+                hint="ask for fewer rows or columns",
+            ) from error
         except duckdb.Error as error:
-            raise QueryError(str(error)) from error
+            raise QueryError(str(error), hint="tracelens schema names tables and columns") from error
         finally:
             cursor.close()
 
@@ -112,20 +119,25 @@ def quoted(name: str) -> str:
 
 def open_case(path: Path) -> duckdb.DuckDBPyConnection:
     """Open a case for reading, not yet shut off from files; raises `CaseError`."""
-    if not path.exists():
-        raise CaseError(
-            f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
-        )
-    try:
-        connection = duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY_SETTINGS))
-    except duckdb.Error as error:
-        raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})") from error
+    connection = _connected(path)
     try:
         _check_version(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _connected(path: Path) -> duckdb.DuckDBPyConnection:
+    """A DuckDB file opened for reading, of whatever version."""
+    if not path.exists():
+        raise CaseError(
+            f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
+        )
+    try:
+        return duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY_SETTINGS))
+    except duckdb.Error as error:
+        raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})", hint=_NO_CASE) from error
 
 
 def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
@@ -144,6 +156,21 @@ def _shut(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
 
+def sources_of(path: Path) -> tuple[list[Mapping[str, Any]], int]:
+    """The sources of a case of any version, in the order in which they were read, and the key of its prompts (0: none)."""
+    connection = _connected(path)
+    try:
+        cursor = connection.execute("SELECT * FROM source ORDER BY source_id")
+        columns = [column[0] for column in cursor.description or []]
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        key = connection.execute("SELECT value FROM case_property WHERE key = 'prompt_key'").fetchone()
+    except duckdb.Error as error:
+        raise CaseError(f"{path}: a DuckDB file, but not a tracelens case", hint=_NO_CASE) from error
+    finally:
+        connection.close()
+    return list(rows), int(key[0]) if key else 0
+
+
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
@@ -152,9 +179,9 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     try:
         row = connection.execute("SELECT value FROM case_property WHERE key = 'schema_version'").fetchone()
     except duckdb.Error as error:
-        raise CaseError(f"{path}: a DuckDB file, but not a tracelens case") from error
+        raise CaseError(f"{path}: a DuckDB file, but not a tracelens case", hint=_NO_CASE) from error
     if row is None or row[0] != schema_version():
         raise CaseError(
             f"{path}: made by a tracelens with other tables (schema {row[0] if row else 'unknown'}, this is {schema_version()})",
-            hint="ingest the sources again into a new case; logs are the truth, cases are cheap",
+            hint=f"read its sources again: tracelens reingest -c {path}",
         )

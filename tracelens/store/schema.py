@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -13,12 +14,15 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 
+_MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 READ_ONLY_SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
+    "temp_directory": "",
+    "memory_limit": f"{min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20}MiB",
 }
-"""Settings of a connection that may not reach out."""
+"""Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
 
 
 def ddl() -> Iterator[tuple[str, str]]:

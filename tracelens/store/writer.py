@@ -6,10 +6,10 @@ meanwhile sees the old state.
 
 from __future__ import annotations
 
-import fcntl
-import os
+import contextlib
+import errno
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
+from tracelens.store.holding import CaseLock
 from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
@@ -34,6 +35,16 @@ from tracelens.store.schema import (
 
 WRITER_MEMORY: Final = "160MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
+
+
+_FULL: Final = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether the disk refused: no space, a quota, a limit on a file's size, a fault of it."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    return isinstance(error, duckdb.IOException | duckdb.FatalException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +63,28 @@ class SourceRow:
     skipped_count: int
     clock: str
     time_basis: str
+    options: str = "{}"
 
 
 class CaseWriter:
-    """A case being written.  Leaving the block without an exception puts it in place; with one, nothing changed."""
+    """A case being written.  Leaving the block without an exception puts it in place; with one, nothing changed.
 
-    def __init__(self, path: Path) -> None:
+    Takes the case's lock, unless its caller holds it already.  Raises `CaseError` where the disk is full.
+    """
+
+    def __init__(self, path: Path, lock: CaseLock | None = None) -> None:
         self.path = path
-        self._target = path.resolve()
-        """Where the case lies; `path` may be a link to it, and stays one."""
-        self._partial = self._target.with_name(f".{self._target.name}.partial")
-        self._lock_path = self._target.with_name(f".{self._target.name}.lock")
+        self._given, self._lock = lock is not None, lock or CaseLock(path)
+        self._partial = self._lock.folder / "case.duckdb"
 
     def __enter__(self) -> Self:
-        self._lock = self._take_lock()
+        if not self._given:
+            self._lock.__enter__()
         try:
-            self._connection = self._open_copy()
+            with self._told():
+                self._connection = self._open_copy()
         except BaseException:
-            self._drop_partial()
+            self._leave()
             raise
         return self
 
@@ -77,43 +92,44 @@ class CaseWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
-                keep_requests(self._connection)
-                self._connection.execute("CHECKPOINT")
-            self._connection.close()
-            if kind is None:
-                self._partial.replace(self._target)
+            with self._told():
+                if kind is None:
+                    keep_requests(self._connection)
+                    self._connection.execute("CHECKPOINT")
+                self._connection.close()
+                if kind is None:
+                    self._partial.replace(self._lock.target)
+                elif isinstance(error, duckdb.Error) and _is_full(error):
+                    raise error
         finally:
-            self._drop_partial()
+            self._leave()
 
-    def _take_lock(self) -> int:
-        """Hold the folder entry ``.NAME.lock``: two ingests into one case never mix."""
+    def _leave(self) -> None:
+        if self._given:
+            self._partial.unlink(missing_ok=True)
+        else:
+            self._lock.__exit__()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the disk refuses, in words."""
         try:
-            handle = os.open(self._lock_path, os.O_CREAT | os.O_RDWR, 0o600)
-        except OSError as error:
-            raise CaseError(f"{self.path}: cannot write there ({error.strerror})") from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
-            os.close(handle)
+            yield
+        except (duckdb.Error, OSError) as error:
+            if not _is_full(error):
+                raise
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
             raise CaseError(
-                f"{self.path}: another ingest{f' (process {holder})' if holder else ''} is writing this case",
-                hint="wait for it to end, or choose another --case",
+                f"{self.path}: cannot be written, it is as it was before ({reason})",
+                hint="free space on its disk, or choose a --case on another one",
             ) from error
-        if not self._lock_path.exists() or os.fstat(handle).st_ino != self._lock_path.stat().st_ino:
-            os.close(handle)  # whoever held it took the entry away in between
-            return self._take_lock()
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        return handle
 
     def _open_copy(self) -> duckdb.DuckDBPyConnection:
-        self._partial.unlink(missing_ok=True)
-        known = self._target.exists()
+        target = self._lock.target
+        known = target.exists()
         if known:
             Store(self.path).close()
-            shutil.copyfile(self._target, self._partial)
+            shutil.copyfile(target, self._partial)
         connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
         self._partial.chmod(0o600)
         if known:
@@ -126,12 +142,6 @@ class CaseWriter:
                 {"v": schema_version()},
             )
         return connection
-
-    def _drop_partial(self) -> None:
-        self._partial.unlink(missing_ok=True)
-        self._partial.with_name(self._partial.name + ".wal").unlink(missing_ok=True)
-        self._lock_path.unlink(missing_ok=True)
-        os.close(self._lock)
 
     def keep_property(self, key: str, value: str) -> None:
         """Enter a property of the case, where it has none of that name yet."""
@@ -167,7 +177,7 @@ class CaseWriter:
             SELECT $source_id AS source_id, $run_id AS run_id, $path AS path, $format AS format, $variant AS variant,
                    $side AS side, $sha256 AS sha256, $size_bytes AS size_bytes, $line_count AS line_count,
                    $understood_count AS understood_count, $skipped_count AS skipped_count, 0 AS record_count,
-                   $clock AS clock, $time_basis AS time_basis
+                   $clock AS clock, $time_basis AS time_basis, $options AS options
             """,
             {
                 "source_id": source_id,

@@ -1,7 +1,7 @@
 """Rows of a query on their way out: table, csv, json, jsonl, md, parquet.
 
 A cell has one plain value, the same in csv and json: instants are ISO text in UTC, numbers have all their digits, NULL
-is empty or null.  Tables and Markdown are for people: nothing that a log says acts on a terminal or as markup.
+is empty or null; in csv alone a text that begins like a formula of a spreadsheet has an apostrophe in front.  Tables and Markdown are for people: nothing that a log says acts on a terminal or as markup.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FORMATS: Final = ("table", "csv", "json", "jsonl", "md")
 _NUMBERS: Final = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
 _INERT: Final = re.compile(r"[A-Za-z0-9 ,:%()+-]*")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_NUMERAL: Final = re.compile(r"[+-](?:\d[\d,]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?%?")
 _BIGGEST: Final = 2**63
 _DIGITS: Final = 11
 """Digits that a document keeps: two more than a nanosecond has, so that quantiles between two stamps do not lie on an edge."""
@@ -96,12 +98,28 @@ def _flat(value: Any) -> Any:
 
 def _write_csv(result: Result, stream: IO[str]) -> None:
     """Quoting of RFC 4180; line ends are a bare newline, as a Unix pipe wants them."""
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(_BareEnds(stream))
     safe = clean if stream.isatty() else str
     writer.writerow([safe(name) for name in result.columns])
     for row in result.rows:
         cells = (_flat(plain(value)) for value in row)
-        writer.writerow([safe(cell) if isinstance(cell, str) else cell for cell in cells])
+        writer.writerow([safe(_inactive(cell)) if isinstance(cell, str) else cell for cell in cells])
+
+
+class _BareEnds:
+    """Takes rows that end in CR LF, so that a carriage return in a cell is quoted, and ends them in LF."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, row: str) -> None:
+        """Write one row."""
+        self._stream.write(row.removesuffix("\r\n") + "\n")
+
+
+def _inactive(text: str) -> str:
+    """A text that a spreadsheet would compute gets an apostrophe in front; json keeps it as it is."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMERAL.fullmatch(text) else text
 
 
 def _objects(result: Result) -> Iterator[str]:

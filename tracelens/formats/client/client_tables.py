@@ -64,7 +64,18 @@ TEXT_SCHEMA: Final[Mapping[str, Any]] = {
 def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
     """Rows as a frame of these columns; what a row lacks is NULL."""
     columns = {name: [row.get(name) for row in rows] for name in schema}
-    return pl.DataFrame(columns, schema=schema, strict=True)
+    try:
+        return pl.DataFrame(columns, schema=schema, strict=True)
+    except (TypeError, OverflowError):  # an instant of some hundred thousand years
+        whole = {
+            name: list(map(_fitting, columns[name])) for name, kind in schema.items() if kind == pl.Int64
+        }
+        return pl.DataFrame(columns | whole, schema=schema, strict=True)
+
+
+def _fitting(value: int | None) -> int | None:
+    """A whole number that 64 bits hold, else nothing."""
+    return value if value is None or -(2**63) <= value < 2**63 else None
 
 
 def requests_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -1,0 +1,264 @@
+"""Input that is broken, endless, huge or no file: a clear word, bounded memory, and the rest is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import resource
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harm import LOGS, environment
+
+import tracelens
+from tracelens import opening
+from tracelens.ingestion import IngestReport, State, chunks
+from tracelens.ingestion.verifying import Fate, verify
+from tracelens.store import Store
+
+Shell = Callable[..., subprocess.CompletedProcess[str]]
+LINE = "INFO 11-29 12:00:{:02d} [async_llm.py:1] Added request r{}.\n"
+
+
+def lines(*numbers: int) -> bytes:
+    return "".join(LINE.format(number % 60, number) for number in numbers).encode()
+
+
+def read(case: Path, *sources: object) -> IngestReport:
+    return tracelens.ingest([str(source) for source in sources], case)
+
+
+@pytest.mark.slow
+def test_a_line_of_100_mb_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    with (tmp_path / "server.log").open("wb") as log:
+        log.write(lines(1))
+        log.write(b"INFO 11-29 12:00:01 [x.py:1] ")
+        for _ in range(100):
+            log.write(b"x" * 1_000_000)
+        log.write(b"\n" + lines(2))
+    code = (
+        "import resource, sys, tracelens\n"
+        "report = tracelens.ingest([sys.argv[1]], sys.argv[2])\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print(peak // 1024, report.files[0].understood + report.files[0].skipped - report.files[0].lines)\n"
+    )
+    began = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "server.log"), str(tmp_path / "case.duckdb")],
+        capture_output=True, text=True, check=True, env=environment(), timeout=120,
+    )  # fmt: skip
+    peak_mib, lost = map(int, ran.stdout.split())
+    print(f"{peak_mib} MiB, {time.monotonic() - began:.1f} s")
+    assert lost == 0
+    assert peak_mib < 1500
+    with Store(tmp_path / "case.duckdb") as store:
+        assert store.run("SELECT count(*) FROM request_event").rows == [(2,)]
+
+
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_text_in_another_encoding_is_read_by_its_byte_order_mark(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_bytes(("\ufeff" + lines(*range(9)).decode()).encode(mark))
+    (report,) = read(tmp_path / "case.duckdb", tmp_path / "server.log").files
+    assert (report.state, report.lines, report.rows["request_event"]) == (State.READ, 9, 9)
+
+
+def test_nuls_and_wrong_bytes_inside_lines_lose_no_line(tmp_path: Path) -> None:
+    broken = (
+        lines(1) + b"\x00\x00\x00\n" + b"\xff\xfe\xc0 INFO\n" + lines(2) + b"\x00" * 5000 + b"\n" + lines(3)
+    )
+    (tmp_path / "server.log").write_bytes(broken)
+    (report,) = read(tmp_path / "case.duckdb", tmp_path / "server.log").files
+    assert (report.state, report.lines) == (State.READ, 6)
+    assert report.understood + report.skipped == 6
+    assert report.rows["request_event"] == 3
+
+
+def test_an_empty_file_counts_as_empty(tmp_path: Path, shell: Shell) -> None:
+    (tmp_path / "empty.log").write_bytes(b"")
+    (tmp_path / "server.log").write_bytes(lines(1))
+    ran = shell("ingest", "empty.log", "server.log")
+    assert ran.returncode == 0
+    assert "empty.log   empty file" in ran.stdout
+    ran = shell("ingest", "empty.log", "-c", "new.duckdb")
+    assert ran.returncode == 2
+    assert not (tmp_path / "new.duckdb").exists()
+
+
+def test_binary_data_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(bytes(range(256)) * 500)
+    (report,) = read(tmp_path / "case.duckdb", tmp_path / "core").files
+    assert (report.state, report.note) == (State.UNKNOWN, "binary data")
+
+
+def test_a_bomb_is_stopped_with_a_clear_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(opening, "MAX_EXPANSION", 100)
+    bomb = gzip.compress(lines(1) + b"0" * (20 << 20))
+    (tmp_path / "bomb.gz").write_bytes(bomb)
+    with tarfile.open(tmp_path / "bomb.tar", "w") as archive:
+        archive.add(tmp_path / "bomb.gz", "inner.gz")
+    (tmp_path / "twice.gz").write_bytes(gzip.compress(gzip.compress(bomb)))
+    found = {Path(one.path).name: one for one in read(tmp_path / "case.duckdb", tmp_path).files}
+    for name in ("bomb.gz", "bomb.tar!inner.gz"):
+        assert found[name].state is State.UNREADABLE
+        assert "this looks like a decompression bomb" in found[name].note
+    assert found["twice.gz"].state is State.UNKNOWN
+
+
+def test_a_bomb_in_a_pipe_is_stopped_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(opening, "MAX_EXPANSION", 100)
+
+    class Piped:
+        buffer = io.BytesIO(gzip.compress(lines(1) + b"0" * (20 << 20)))
+
+    monkeypatch.setattr(sys, "stdin", Piped())
+    (report,) = read(tmp_path / "case.duckdb", "-").files
+    assert "decompression bomb" in report.note
+
+
+def test_a_document_that_is_too_large_to_be_read_whole_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "MAX_WHOLE_BYTES", 1000)
+    sample = Path(__file__).parents[2] / "sample_logs" / "nvidia_smi_xml"
+    path = next(one for one in sorted(sample.iterdir()) if one.suffix == ".xml")
+    (report,) = read(tmp_path / "case.duckdb", path).files
+    assert report.state is State.UNREADABLE
+    assert "it would not fit into memory" in report.note
+
+
+def test_links_and_paths_that_leave_the_archive_touch_nothing(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(lines(7))
+    with tarfile.open(tmp_path / "logs.tar", "w") as archive:
+        for name, kind, target in (
+            ("link", tarfile.SYMTYPE, str(tmp_path / "secret")),
+            ("hard", tarfile.LNKTYPE, "../secret"),
+            ("device", tarfile.CHRTYPE, ""),
+            ("pipe", tarfile.FIFOTYPE, ""),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            archive.addfile(member)
+        outside = tarfile.TarInfo("../../outside.log")
+        outside.size = len(lines(1))
+        archive.addfile(outside, io.BytesIO(lines(1)))
+    before = sorted(tmp_path.parent.rglob("*"))
+    found = {
+        one.path.partition("!")[2]: one for one in read(tmp_path / "case.duckdb", tmp_path / "logs.tar").files
+    }
+    assert found["../../outside.log"].state is State.READ
+    for name in ("link", "hard", "device", "pipe"):
+        assert (found[name].state, found[name].note) == (
+            State.UNREADABLE,
+            "a link or a device inside an archive; it is not followed",
+        )
+    assert set(tmp_path.parent.rglob("*")) - set(before) == {tmp_path / "case.duckdb"}
+
+
+def test_devices_sockets_and_named_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    notes = {
+        one.path: one.note
+        for one in read(tmp_path / "case.duckdb", tmp_path / "pipe", "/dev/zero", "/dev/null").files
+    }
+    assert notes["/dev/zero"] == notes["/dev/null"] == "a device, not a file"
+    assert (
+        notes[str(tmp_path / "pipe")]
+        == f"a named pipe; read it with: tracelens ingest - < {tmp_path / 'pipe'}"
+    )
+
+
+def test_what_the_shell_pipes_in_is_read_compressed_or_not(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_bytes(lines(*range(30)))
+    (tmp_path / "server.gz").write_bytes(gzip.compress(lines(*range(30))))
+    program = f"{sys.executable} -m tracelens ingest"
+    for number, text in enumerate((
+        f"{program} <(cat server.log) -c 0.duckdb",
+        f"{program} <(cat server.gz) -c 1.duckdb",
+        f"{program} - -c 2.duckdb < server.gz",
+        f"cat server.gz | {program} - -c 3.duckdb",
+    )):  # fmt: skip
+        ran = subprocess.run(
+            ["bash", "-c", text],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        with Store(tmp_path / f"{number}.duckdb") as store:
+            assert store.run("SELECT line_count FROM source").rows == [(30,)]
+            assert store.run("SELECT count(*) FROM request_event").rows == [(30,)]
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_as_it_was_and_goes_on_with_the_next_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "case.duckdb"
+    log.write_bytes(lines(*range(40)))
+    parse = tracelens.ingestion.parse_source
+
+    def grows(*args: object, **options: object) -> object:
+        with log.open("ab") as more:
+            more.write(lines(*range(40, 50)))
+        return parse(*args, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tracelens.ingestion.parse_source", grows)
+        (first,) = read(case, log).files
+    assert first.lines == 40
+    assert [one.fate for one in verify(case)] == [Fate.GROWN]
+    (second,) = read(case, log).files
+    assert (second.state, second.lines) == (State.REPLACED, 50)
+    assert [one.fate for one in verify(case)] == [Fate.SAME]
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_named_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.log").write_bytes(lines(*range(9)))
+    (tmp_path / "good.log").write_bytes(lines(1))
+
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() > 100:
+                raise OSError(5, "Input/output error")
+            return super().read(min(size or 0, 101) if size and size > 0 else 101)
+
+    opener = opening._opener
+
+    def broken(path: Path, size: int) -> Callable[[], object]:
+        return (lambda: Failing(path.read_bytes())) if path.name == "bad.log" else opener(path, size)
+
+    monkeypatch.setattr(opening, "_opener", broken)
+    found = {Path(one.path).name: one for one in read(tmp_path / "case.duckdb", tmp_path).files}
+    assert (found["bad.log"].state, found["bad.log"].note) == (State.UNREADABLE, "Input/output error")
+    assert found["good.log"].state is State.READ
+
+
+def test_many_files_at_once_do_not_hang_on_each_other(tmp_path: Path) -> None:
+    """Threads that ingest into cases of their own do not meet."""
+    (tmp_path / "server.log").write_bytes((LOGS / "server.log").read_bytes())
+    reports: list[IngestReport] = []
+    threads = [
+        threading.Thread(
+            target=lambda n=n: reports.append(read(tmp_path / f"{n}.duckdb", tmp_path / "server.log"))
+        )
+        for n in range(3)
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    assert [one.recognised for one in reports] == [True] * 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
