@@ -72,7 +72,7 @@ counted AS (
         quantile_cont(server_ttft_s, 0.5) FILTER (WHERE is_whole) AS server_ttft_s,
         min(client_sent_ts) FILTER (WHERE is_whole) AS from_ts,
         max(client_sent_ts) FILTER (WHERE is_whole) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_whole DESC, reported_s DESC)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, (coalesce(is_whole, FALSE), coalesce(reported_s, '-infinity')), 5) AS evidence
     FROM claimed
     GROUP BY run_id
 )

@@ -183,7 +183,7 @@ final AS (
         coalesce(min(sign.sign_ts) FILTER (WHERE sign.kind = 'over'), any_value(source.last_ts)) AS over_ts
     FROM sample
     INNER JOIN source ON sample.source_id = source.source_id
-    LEFT JOIN sign ON sample.source_id = sign.source_id AND sample.line_no < sign.line_no
+    LEFT JOIN sign ON sample.source_id = sign.source_id AND sample.line_no < sign.line_no AND sign.kind = 'over'
     WHERE sample.later_line IS NULL AND sample.running_count > 0
     GROUP BY ALL
 ),
