@@ -63,9 +63,15 @@ noted AS (
         source_id,
         line_no,
         input_char_count,
-        CASE WHEN regexp_matches(other, 'system_|prefix_hash|turn|round') THEN other END AS other
-    FROM client_request
-    WHERE input_char_count IS NOT NULL OR regexp_matches(other, 'system_|prefix_hash|turn|round')
+        CASE WHEN may_say THEN other END AS other
+    FROM (
+        SELECT
+            *,
+            contains(other, 'system_') OR contains(other, 'prefix_hash') OR contains(other, '"turn"') OR contains(other, '"round"')
+                AS may_say
+        FROM client_request
+    )
+    WHERE input_char_count IS NOT NULL OR may_say
 ),
 
 prompt AS (

@@ -81,7 +81,7 @@ noted AS (
         line_no,
         other
     FROM client_request
-    WHERE regexp_matches(other, 'system_|prefix_hash')
+    WHERE contains(other, 'system_') OR contains(other, 'prefix_hash')
 ),
 
 asked AS (

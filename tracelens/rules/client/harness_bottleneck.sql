@@ -66,7 +66,12 @@ sent AS (
         input_tokens,
         coalesce(client_ttft_s, client_reported_ttft_s) AS ttft_s,
         -- Reading JSON takes long: only where one of the keys can be in it.
-        CASE WHEN regexp_matches(other, '"(client|tool|harness|loadgen|generator|lib|library)"') THEN other END AS noted,
+        CASE
+            WHEN
+                contains(other, '"client"') OR contains(other, '"tool"') OR contains(other, '"harness"') OR contains(other, '"loadgen"')
+                OR contains(other, '"generator"') OR contains(other, '"lib')
+                THEN other
+        END AS noted,
         coalesce(
             json_extract_string(noted, '$.client'),
             json_extract_string(noted, '$.tool'),
