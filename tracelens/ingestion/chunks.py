@@ -18,7 +18,8 @@ import polars as pl
 from tracelens.formats.base import Head
 from tracelens.opening import Input
 
-CHUNK_BYTES: Final = 4 << 20
+CHUNK_BYTES: Final = 8 << 20
+"""Half of it takes a fifth more time for the same bytes; twice of it 100 MB more memory."""
 MAX_LINE_BYTES: Final = 64 << 20
 HEAD_BYTES: Final = 128 << 10
 HEAD_LINES: Final = 400
