@@ -29,6 +29,8 @@ EVIDENCE_KEPT: Final = 5
 _SAID: Final = ("fired", "clear", "not_evaluated")
 _SHARED: Final = 4
 """Rules from which on a view is computed once for all of them."""
+_COSTLY: Final = ("_tail_candidate",)
+"""Views that a rule reads several times over, through views above them."""
 _MEASURED: Final = "measured_"
 _THRESHOLD: Final = "threshold_"
 
@@ -102,10 +104,12 @@ def run_rules(
 
 
 def _keep_shared(sitting: Sitting, rules: Sequence[Rule]) -> None:
-    """Compute the views that many rules read once for all of them."""
+    """Compute once what is read often: views of many rules, and those whose rows are looked for before a rule reads them."""
+    needed = {need for rule in rules for need in rule.needs}
     for view in sitting.views():
         reads = re.compile(rf"\b(?:FROM|JOIN)\s+{view}\b", re.IGNORECASE)
-        if sum(reads.search(rule.sql) is not None for rule in rules) >= _SHARED:
+        readers = sum(reads.search(rule.sql) is not None for rule in rules)
+        if readers >= _SHARED or (readers and (view in needed or view in _COSTLY)):
             with contextlib.suppress(QueryError):
                 sitting.keep(view)
 

@@ -159,3 +159,10 @@ def test_a_case_keeps_its_key_and_two_cases_have_different_ones(tmp_path: Path) 
         rows, others = case.sql(asked).dicts(), second.sql(asked).dicts()
     assert [row["chain"] for row in rows[:5]] == [row["chain"] for row in rows[10:]]
     assert rows[0]["chain"] != others[0]["chain"]
+
+
+def test_a_prompt_has_the_same_links_whatever_script_its_neighbours_are_in() -> None:
+    alone = fingerprints(SYSTEM)
+    beside = fingerprints(SYSTEM, SYSTEM + "Grüße " * 20, "日本語" * 50)
+    assert beside[0]["chain"] == alone[0]["chain"]
+    assert beside[1]["chain"][: len(SYSTEM) // BLOCK_CHARS] == alone[0]["chain"]

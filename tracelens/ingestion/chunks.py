@@ -19,7 +19,8 @@ from tracelens.errors import SourceError
 from tracelens.formats.base import Head
 from tracelens.opening import Input
 
-CHUNK_BYTES: Final = 4 << 20
+CHUNK_BYTES: Final = 8 << 20
+"""Half of it takes a fifth more time for the same bytes; twice of it 100 MB more memory."""
 MAX_LINE_BYTES: Final = 16 << 20
 MAX_WHOLE_BYTES: Final = 1 << 30
 """A document that can only be read whole may have this many bytes."""

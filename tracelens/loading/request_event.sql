@@ -91,10 +91,21 @@ turn AS (
         len(list_filter(server_start.line_nos, LAMBDA s: s < named.line_no)) AS start_no
     FROM named
     CROSS JOIN server_start
-    WHERE named.event NOT IN ('first_token', 'scheduled', 'preempted')
-    QUALIFY
-        named.event <> 'added'
-        OR NOT bool_or(named.event = 'received') OVER (PARTITION BY named.request_id)
+    WHERE
+        named.event NOT IN ('first_token', 'scheduled', 'preempted')
+        AND (
+            named.event <> 'added'
+            OR named.request_id NOT IN (SELECT n.request_id FROM named AS n WHERE n.event = 'received' AND n.request_id IS NOT NULL)
+        )
+),
+
+-- Nearly all ids begin once: only the others are looked at in order.
+repeated AS (
+    SELECT request_id
+    FROM turn
+    WHERE turn = 'begins' AND request_id IS NOT NULL
+    GROUP BY request_id
+    HAVING count(*) > 1
 ),
 
 told AS (
@@ -111,6 +122,7 @@ told AS (
             )
         ) AS is_again
     FROM turn
+    WHERE request_id IN (SELECT repeated.request_id FROM repeated)
     WINDOW so_far AS (PARTITION BY request_id ORDER BY line_no)
 ),
 
@@ -121,14 +133,32 @@ again AS (
         1 + row_number() OVER (PARTITION BY request_id ORDER BY line_no) AS life_no
     FROM told
     WHERE is_again
+),
+
+lived AS (
+    SELECT
+        named.*,
+        again.life_no
+    FROM (SELECT * FROM named WHERE request_id IN (SELECT repeated.request_id FROM repeated)) AS named
+    ASOF LEFT JOIN again ON named.request_id = again.request_id AND named.line_no >= again.line_no
+    UNION ALL
+    SELECT
+        *,
+        NULL AS life_no
+    FROM named
+    WHERE request_id IS NULL OR request_id NOT IN (SELECT repeated.request_id FROM repeated)
+),
+
+numbered AS (
+    SELECT * REPLACE (CASE WHEN life_no > 1 THEN request_id || '#' || life_no ELSE request_id END AS request_id)
+    FROM lived
 )
 
-SELECT
-    named.* REPLACE (
-        CASE WHEN again.life_no > 1 THEN named.request_id || '#' || again.life_no ELSE named.request_id END AS request_id
-    )
-FROM named
-ASOF LEFT JOIN again ON named.request_id = again.request_id AND named.line_no >= again.line_no
-QUALIFY
-    named.event <> 'first_token'
-    OR row_number() OVER (PARTITION BY named.event, named.logged_id, again.life_no ORDER BY named.line_no) = 1
+SELECT * EXCLUDE (life_no)
+FROM numbered
+WHERE event <> 'first_token'
+UNION ALL
+SELECT * EXCLUDE (life_no)
+FROM numbered
+WHERE event = 'first_token'
+QUALIFY row_number() OVER (PARTITION BY logged_id, life_no ORDER BY line_no) = 1

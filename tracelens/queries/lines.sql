@@ -17,7 +17,7 @@ said AS (
         line_no,
         concat_ws(' ', level, message) AS says
     FROM log_event
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON log_event.source_id = place.source_id AND log_event.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
@@ -35,7 +35,7 @@ said AS (
             format('prefix hits {:.1f} %', 100 * prefix_cache_hit_ratio)
         ) AS says
     FROM engine_sample
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON engine_sample.source_id = place.source_id AND engine_sample.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
@@ -47,21 +47,22 @@ said AS (
             'decode of ' || generation_requests || ' requests'
         ) AS says
     FROM engine_step
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON engine_step.source_id = place.source_id AND engine_step.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
         line_no,
         concat_ws(' ', event::VARCHAR, logged_id, finish_reason, detail) AS says
     FROM request_event
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON request_event.source_id = place.source_id AND request_event.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
         line_no,
         string_agg(key || ' = ' || value, ', ' ORDER BY key) AS says
     FROM server_setting
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place) AND basis = 'stated'
+    SEMI JOIN place ON server_setting.source_id = place.source_id AND server_setting.line_no = place.line_no
+    WHERE basis = 'stated'
     GROUP BY source_id, line_no
     UNION ALL
     SELECT
@@ -79,7 +80,7 @@ said AS (
             clock_reasons
         ) AS says
     FROM gpu_sample
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON gpu_sample.source_id = place.source_id AND gpu_sample.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
@@ -94,7 +95,7 @@ said AS (
             error
         ) AS says
     FROM client_request
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON client_request.source_id = place.source_id AND client_request.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
@@ -108,14 +109,14 @@ said AS (
             finish_reason
         ) AS says
     FROM server_request
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON server_request.source_id = place.source_id AND server_request.line_no = place.line_no
     UNION ALL
     SELECT
         source_id,
         line_no,
         concat_ws(' ', method, path, status) AS says
     FROM access_line
-    WHERE (source_id, line_no) IN (SELECT (source_id, line_no) FROM place)
+    SEMI JOIN place ON access_line.source_id = place.source_id AND access_line.line_no = place.line_no
 )
 
 SELECT

@@ -23,7 +23,7 @@ WITH named AS (
     FROM request
     WHERE client_id IS NOT NULL
     UNION ALL
-    SELECT DISTINCT
+    SELECT
         run_id,
         request_id,
         logged_id AS name,
@@ -58,7 +58,7 @@ matched AS (
             WHEN contains(name, $id) THEN 4
         END) AS match_rank
     FROM named
-    WHERE $run IN ('', run_id)
+    WHERE $run IN ('', run_id) AND (contains(name, $id) OR name = regexp_replace($id, '-[0-9a-f]{8}$', ''))
     GROUP BY run_id, request_id
 )
 

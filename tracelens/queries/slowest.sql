@@ -18,7 +18,7 @@ WITH measured AS (
             WHEN 'prefill' THEN prefill_s
             ELSE error('by is ttft, e2e, tpot, queue or prefill')
         END AS measure_s
-    FROM request
+    FROM _request_timing
     WHERE $run IN ('', run_id)
 ),
 
@@ -30,25 +30,39 @@ worst AS (
     LIMIT $top
 ),
 
+-- From the columns that request_stage is made of: that view would list every request of the run first.
 staged AS (
     SELECT
-        stage.run_id,
-        stage.request_id,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'network_in') AS network_in_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'tokenize') AS tokenize_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'step_wait') AS step_wait_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'queue') AS queue_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'prefill') AS prefill_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'stream_out') AS stream_out_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'unaccounted') AS unaccounted_s,
-        max(stage.duration_s) FILTER (WHERE stage.stage = 'decode') AS decode_s,
-        arg_max(stage.stage, stage.duration_s) FILTER (WHERE stage.stage <> 'decode' OR $by IN ('e2e', 'tpot')) AS largest_stage,
-        max(stage.duration_s) FILTER (WHERE stage.stage <> 'decode' OR $by IN ('e2e', 'tpot'))
-        / nullif(sum(stage.duration_s) FILTER (WHERE stage.stage <> 'decode' OR $by IN ('e2e', 'tpot')), 0) AS largest_stage_ratio
-    FROM request_stage AS stage
-    INNER JOIN worst ON stage.run_id = worst.run_id AND stage.request_id = worst.request_id
-    WHERE stage.stage <> 'client_wait'
-    GROUP BY stage.run_id, stage.request_id
+        run_id,
+        request_id,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'network_in') AS network_in_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'tokenize') AS tokenize_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'step_wait') AS step_wait_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'queue') AS queue_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'prefill') AS prefill_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'stream_out') AS stream_out_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'unaccounted') AS unaccounted_s,
+        max(piece.duration_s) FILTER (WHERE piece.stage = 'decode') AS decode_s,
+        arg_max(piece.stage, piece.duration_s) FILTER (WHERE piece.stage <> 'decode' OR $by IN ('e2e', 'tpot')) AS largest_stage,
+        max(piece.duration_s) FILTER (WHERE piece.stage <> 'decode' OR $by IN ('e2e', 'tpot'))
+        / nullif(sum(piece.duration_s) FILTER (WHERE piece.stage <> 'decode' OR $by IN ('e2e', 'tpot')), 0) AS largest_stage_ratio
+    FROM (
+        SELECT
+            run_id,
+            request_id,
+            unnest([
+                {'stage': 'network_in', 'duration_s': network_in_s},
+                {'stage': 'tokenize', 'duration_s': tokenize_s},
+                {'stage': 'step_wait', 'duration_s': step_wait_s},
+                {'stage': 'queue', 'duration_s': queue_s},
+                {'stage': 'prefill', 'duration_s': prefill_s},
+                {'stage': 'stream_out', 'duration_s': stream_out_s},
+                {'stage': 'decode', 'duration_s': decode_stage_s},
+                {'stage': 'unaccounted', 'duration_s': left_s}
+            ]) AS piece
+        FROM worst
+    )
+    GROUP BY run_id, request_id
 )
 
 SELECT

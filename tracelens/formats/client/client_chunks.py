@@ -55,7 +55,7 @@ class Chunks:
     @property
     def kinds_known(self) -> bool:
         """Whether the line says what its chunks are."""
-        return any(letter != UNSAID for letter in self.kinds)
+        return self.kinds.count(UNSAID) < len(self.kinds)
 
     @property
     def content_count(self) -> int:

@@ -61,30 +61,24 @@ def text_end(message: str) -> int | None:
 
 def below_open(records: pl.DataFrame) -> pl.Series:
     """Which records (``text, level, message``) have no header and stand below a text that has not ended."""
+    nothing = pl.repeat(value=False, n=records.height, dtype=pl.Boolean, eager=True)
+    headed = records["level"].is_not_null()
+    bare = (~headed).arg_true()
+    begins = headed.scatter(bare, records["text"].gather(bare).str.contains(_BEGINS))
+    if begins.all():
+        return nothing
+    row = pl.int_range(pl.len(), dtype=pl.Int64)
+    below = (
+        records.select("text", row=row, above=pl.when(begins).then(row).forward_fill())
+        .filter(~begins & pl.col("text").str.contains(r"\S"))
+        .filter(pl.col("row") - pl.col("above") <= _MAX_BELOW)
+    )
+    above = below["above"].unique().sort()
     message = pl.col("message").fill_null("")
     starts = pl.any_horizontal([message.str.starts_with(start) for start in _STARTS])
-    mask = records.select(starts).to_series()
-    nothing = pl.repeat(value=False, n=records.height, dtype=pl.Boolean, eager=True)
-    if not mask.any():
-        return nothing
-    suspect = records.filter(mask).select(
-        is_open=message.str.contains(_HOLDS) & ~message.str.contains(_WHOLE)
-    )
-    if not suspect["is_open"].any():
-        return nothing
-    is_open = nothing.scatter(mask.arg_true(), suspect["is_open"])
-    row = pl.int_range(pl.len())
-    begins = pl.col("level").is_not_null() | pl.col("text").str.contains(_BEGINS)
-    marked = records.select(
-        row=row, begins=begins, is_open=is_open, has_text=pl.col("text").str.contains(r"\S")
-    )
-    above = pl.when("begins")
-    return marked.select(
-        ~pl.col("begins")
-        & pl.col("has_text")
-        & above.then("is_open").forward_fill().fill_null(value=False)
-        & (pl.col("row") - above.then("row").forward_fill() <= _MAX_BELOW)
-    ).to_series()
+    is_open = starts & message.str.contains(_HOLDS) & ~message.str.contains(_WHOLE)
+    opened = records[above.to_list()].select(is_open=is_open)["is_open"]
+    return nothing.scatter(below["row"].filter(below["above"].is_in(above.filter(opened).implode())), True)
 
 
 def is_open(lines: Sequence[bytes], settings: Mapping[str, Any]) -> bool:

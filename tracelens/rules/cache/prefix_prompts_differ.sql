@@ -63,8 +63,15 @@ noted AS (
         source_id,
         line_no,
         input_char_count,
-        CASE WHEN regexp_matches(other, 'system_|prefix_hash|turn|round') THEN other END AS other
-    FROM client_request
+        CASE WHEN may_say THEN other END AS other
+    FROM (
+        SELECT
+            *,
+            contains(other, 'system_') OR contains(other, 'prefix_hash') OR contains(other, '"turn"') OR contains(other, '"round"')
+                AS may_say
+        FROM client_request
+    )
+    WHERE input_char_count IS NOT NULL OR may_say
 ),
 
 prompt AS (
@@ -93,7 +100,7 @@ prompt AS (
         r.prefill_s / nullif(coalesce(r.ttft_s, r.client_ttft_s), 0) AS prefill_ratio
     FROM request AS r
     LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
-    LEFT JOIN source ON c.source_id = source.source_id
+    LEFT JOIN source ON r.client_source_id = source.source_id
     WHERE r.cached_input_tokens IS NOT NULL
 ),
 

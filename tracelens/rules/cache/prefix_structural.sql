@@ -79,8 +79,9 @@ noted AS (
     SELECT
         source_id,
         line_no,
-        CASE WHEN regexp_matches(other, 'system_|prefix_hash') THEN other END AS other
+        other
     FROM client_request
+    WHERE contains(other, 'system_') OR contains(other, 'prefix_hash')
 ),
 
 asked AS (

@@ -65,14 +65,21 @@ sent AS (
         client_wait_s,
         input_tokens,
         coalesce(client_ttft_s, client_reported_ttft_s) AS ttft_s,
+        -- Reading JSON takes long: only where one of the keys can be in it.
+        CASE
+            WHEN
+                contains(other, '"client"') OR contains(other, '"tool"') OR contains(other, '"harness"') OR contains(other, '"loadgen"')
+                OR contains(other, '"generator"') OR contains(other, '"lib')
+                THEN other
+        END AS noted,
         coalesce(
-            json_extract_string(other, '$.client'),
-            json_extract_string(other, '$.tool'),
-            json_extract_string(other, '$.harness'),
-            json_extract_string(other, '$.loadgen'),
-            json_extract_string(other, '$.generator'),
-            json_extract_string(other, '$.lib'),
-            json_extract_string(other, '$.library'),
+            json_extract_string(noted, '$.client'),
+            json_extract_string(noted, '$.tool'),
+            json_extract_string(noted, '$.harness'),
+            json_extract_string(noted, '$.loadgen'),
+            json_extract_string(noted, '$.generator'),
+            json_extract_string(noted, '$.lib'),
+            json_extract_string(noted, '$.library'),
             'file ' || source_id
         ) AS tool
     FROM client_request
@@ -87,7 +94,7 @@ lag_of AS (
         quantile_cont(ttft_s, 0.5) AS ttft_s,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY coalesce(client_wait_s, ttft_s) DESC NULLS LAST)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, coalesce(client_wait_s, ttft_s, '-infinity'), 5) AS evidence
     FROM sent
     GROUP BY run_id
 ),

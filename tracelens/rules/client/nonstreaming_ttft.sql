@@ -46,7 +46,6 @@ WITH claimed AS (
         c.client_sent_ts,
         coalesce(c.client_reported_ttft_s, c.client_first_byte_s) AS reported_s,
         c.client_e2e_s,
-        r.ttft_s AS server_ttft_s,
         coalesce(c.streamed, FALSE) = FALSE
         AND (c.streamed = FALSE OR c.client_ttft_kind = 'whole_response')
         AND coalesce(c.output_tokens, 2) > 1
@@ -55,8 +54,6 @@ WITH claimed AS (
             OR (c.client_e2e_s IS NULL AND c.client_ttft_kind = 'whole_response')
         ) AS is_whole
     FROM client_request AS c
-    LEFT JOIN request AS r
-        ON c.run_id = r.run_id AND c.source_id = r.client_source_id AND c.line_no = r.client_line_no
     WHERE
         coalesce(c.client_reported_ttft_s, c.client_first_byte_s, c.client_ttft_s) IS NOT NULL
         AND coalesce(c.status::VARCHAR, 'ok') NOT IN ('error', 'rejected')
@@ -69,12 +66,22 @@ counted AS (
         count(*) FILTER (WHERE is_whole) AS whole_count,
         quantile_cont(reported_s, 0.5) FILTER (WHERE is_whole) AS reported_s,
         quantile_cont(reported_s / nullif(client_e2e_s, 0), 0.5) FILTER (WHERE is_whole) AS whole_ratio,
-        quantile_cont(server_ttft_s, 0.5) FILTER (WHERE is_whole) AS server_ttft_s,
         min(client_sent_ts) FILTER (WHERE is_whole) AS from_ts,
         max(client_sent_ts) FILTER (WHERE is_whole) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_whole DESC, reported_s DESC)[:5] AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, (coalesce(is_whole, FALSE), coalesce(reported_s, '-infinity')), 5) AS evidence
     FROM claimed
     GROUP BY run_id
+),
+
+served AS (
+    SELECT
+        c.run_id,
+        quantile_cont(r.ttft_s, 0.5) AS server_ttft_s
+    FROM claimed AS c
+    INNER JOIN request AS r
+        ON c.run_id = r.run_id AND c.source_id = r.client_source_id AND c.line_no = r.client_line_no
+    WHERE c.is_whole
+    GROUP BY c.run_id
 )
 
 SELECT
@@ -103,3 +110,4 @@ SELECT
     1 - $max_rest_ratio AS threshold_whole_ratio
 FROM (SELECT DISTINCT run_id FROM client_request) AS run
 LEFT JOIN counted ON run.run_id = counted.run_id
+LEFT JOIN served ON run.run_id = served.run_id

@@ -70,7 +70,7 @@ compared AS (
         ON c.source_id = s.source_id AND c.line_no = s.line_no
     LEFT JOIN request AS r
         ON c.run_id = r.run_id AND c.source_id = r.client_source_id AND c.line_no = r.client_line_no
-    WHERE coalesce(c.streamed, TRUE)
+    WHERE coalesce(c.streamed, TRUE) AND (s.run_id IS NOT NULL OR c.client_reported_ttft_s IS NOT NULL)
 ),
 
 counted AS (

@@ -183,7 +183,7 @@ final AS (
         coalesce(min(sign.sign_ts) FILTER (WHERE sign.kind = 'over'), any_value(source.last_ts)) AS over_ts
     FROM sample
     INNER JOIN source ON sample.source_id = source.source_id
-    LEFT JOIN sign ON sample.source_id = sign.source_id AND sample.line_no < sign.line_no
+    LEFT JOIN sign ON sample.source_id = sign.source_id AND sample.line_no < sign.line_no AND sign.kind = 'over'
     WHERE sample.later_line IS NULL AND sample.running_count > 0
     GROUP BY ALL
 ),
@@ -225,6 +225,20 @@ untimed AS (
     WHERE NOT is_over
 ),
 
+-- Logs with neither stats lines nor anything that ended.
+mute AS (
+    SELECT
+        source_id,
+        line_count,
+        last_ts
+    FROM source
+    WHERE
+        format = 'vllm_log'
+        AND source_id NOT IN (SELECT engine_sample.source_id FROM engine_sample)
+        AND source_id NOT IN (SELECT sign.source_id FROM sign WHERE sign.kind IN ('answered', 'ended'))
+        AND source_id NOT IN (SELECT log_event.source_id FROM log_event WHERE log_event.kind IN ('dead', 'stop'))
+),
+
 unseen AS (
     SELECT
         opened.run_id,
@@ -240,12 +254,9 @@ unseen AS (
         1 AS answers_needed,
         0 AS failed_needed
     FROM request_event AS opened
-    INNER JOIN source ON opened.source_id = source.source_id AND source.format = 'vllm_log'
+    INNER JOIN mute AS source ON opened.source_id = source.source_id
     WHERE
         opened.event = 'received'
-        AND opened.source_id NOT IN (SELECT source_id FROM engine_sample)
-        AND opened.source_id NOT IN (SELECT source_id FROM sign WHERE kind IN ('answered', 'ended'))
-        AND opened.source_id NOT IN (SELECT source_id FROM log_event WHERE kind IN ('dead', 'stop'))
         -- Without stats lines by choice, or with several API servers, their absence says nothing.
         AND opened.run_id NOT IN (
             SELECT run_id
@@ -266,6 +277,12 @@ candidate AS (
     SELECT * FROM untimed
     UNION ALL BY NAME
     SELECT * FROM unseen
+),
+
+sign_near AS (
+    SELECT *
+    FROM sign
+    WHERE source_id IN (SELECT candidate.source_id FROM candidate)
 ),
 
 judged AS (
@@ -292,7 +309,7 @@ judged AS (
             []
         )[:3] AS sign_lines
     FROM candidate
-    LEFT JOIN sign
+    LEFT JOIN sign_near AS sign
         ON
             candidate.source_id = sign.source_id
             AND sign.line_no > coalesce(candidate.after_line, candidate.first_line) AND candidate.until_line >= sign.line_no

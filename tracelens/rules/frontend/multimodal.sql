@@ -72,7 +72,8 @@ sent AS (
         coalesce(epoch(client_sent_ts), client_sent_s) + client_e2e_s AS end_s,
         client_e2e_s,
         coalesce(
-            regexp_matches(other, '"[a-z_]*(?:image|video|audio)[a-z_]*":[1-9"]'),
+            (contains(other, 'image') OR contains(other, 'video') OR contains(other, 'audio'))
+            AND regexp_matches(other, '"[a-z_]*(?:image|video|audio)[a-z_]*":[1-9"]'),
             FALSE
         ) AS has_image
     FROM client_request

@@ -117,7 +117,7 @@ per_gpu AS (
         max(temp_c) AS temp_c,
         min(sample_ts) FILTER (WHERE is_held) AS from_ts,
         max(sample_ts) FILTER (WHERE is_held) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_held DESC, sm_clock_mhz ASC)[:5] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, (NOT is_held, sm_clock_mhz, source_id, line_no), 5) AS evidence
     FROM marked
     GROUP BY run_id, gpu
 ),

@@ -36,11 +36,9 @@ What ramps up (GPU clock, power state, host threads) needs telemetry.  Prompts t
 */
 WITH placed AS (
     SELECT
-        run_id,
         source_id,
         line_no,
         coalesce(epoch(client_sent_ts), client_sent_s) AS sent_s,
-        client_sent_ts,
         client_ttft_s,
         client_e2e_s
     FROM client_request
@@ -73,22 +71,32 @@ followed AS (
 
 grouped AS (
     SELECT
-        run_id,
+        source.run_id,
         count(*) FILTER (WHERE pause_s >= $min_pause_s) AS idle_count,
         count(*) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_count,
         median(pause_s) FILTER (WHERE pause_s >= $min_pause_s) AS pause_s,
         median(client_ttft_s) FILTER (WHERE pause_s >= $min_pause_s) AS idle_ttft_s,
         median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
-        min(client_sent_ts) AS from_ts,
-        max(client_sent_ts) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, client_ttft_s, 5) FILTER (WHERE pause_s >= $min_pause_s)
+        arg_max({'source_id': followed.source_id, 'line_no': followed.line_no}, client_ttft_s, 5) FILTER (WHERE pause_s >= $min_pause_s)
             AS evidence
     FROM followed
+    INNER JOIN source ON followed.source_id = source.source_id
+    GROUP BY source.run_id
+),
+
+-- Not carried through the sorts above: they cost by the column.
+sent AS (
+    SELECT
+        run_id,
+        min(client_sent_ts) AS from_ts,
+        max(client_sent_ts) AS to_ts
+    FROM client_request
+    WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND is_secondary IS NULL
     GROUP BY run_id
 )
 
 SELECT
-    run_id,
+    grouped.run_id,
     '' AS subject,
     CASE
         WHEN least(idle_count, busy_count) < $min_request_count THEN 'not_evaluated'
@@ -98,8 +106,8 @@ SELECT
     CASE WHEN least(idle_count, busy_count) >= 15 THEN 'high' WHEN least(idle_count, busy_count) >= 5 THEN 'medium' ELSE 'low' END
         AS confidence,
     coalesce(greatest(1 - busy_ttft_s / nullif(idle_ttft_s, 0), 0), 0) AS weight,
-    from_ts,
-    to_ts,
+    sent.from_ts,
+    sent.to_ts,
     coalesce(evidence, []) AS evidence,
     pause_s AS measured_pause_s,
     idle_ttft_s AS measured_idle_ttft_s,
@@ -108,3 +116,4 @@ SELECT
     busy_count AS measured_busy_count,
     $min_times_ratio AS threshold_times_ratio
 FROM grouped
+LEFT JOIN sent ON grouped.run_id = sent.run_id

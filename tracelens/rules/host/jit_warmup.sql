@@ -42,6 +42,12 @@ WITH compiled AS (
     GROUP BY run_id
 ),
 
+warmed AS (
+    SELECT run_id
+    FROM compiled
+    WHERE kernel_count > 0
+),
+
 -- The first request against the later ones of the same lengths.
 alike AS (
     SELECT
@@ -49,7 +55,9 @@ alike AS (
         coalesce(client_e2e_s, e2e_s) AS e2e_s,
         row_number() OVER same AS place
     FROM request
-    WHERE coalesce(client_e2e_s, e2e_s) IS NOT NULL AND input_tokens IS NOT NULL
+    WHERE
+        coalesce(client_e2e_s, e2e_s) IS NOT NULL AND input_tokens IS NOT NULL
+        AND run_id IN (SELECT warmed.run_id FROM warmed)
     WINDOW same AS (PARTITION BY run_id, input_tokens, output_tokens ORDER BY arrival_ts NULLS LAST, client_line_no)
 ),
 

@@ -52,7 +52,18 @@ without a long one. Aborted requests leave no span.
 */
 WITH known AS (
     SELECT
-        *,
+        run_id,
+        request_id,
+        input_tokens,
+        ttft_s,
+        prefill_s,
+        client_ttft_s,
+        client_sent_ts,
+        client_first_chunk_ts,
+        server_source_id,
+        server_line_no,
+        client_source_id,
+        client_line_no,
         input_tokens - coalesce(cached_input_tokens, 0) AS computed_tokens,
         CASE WHEN arrival_basis IN ('span', 'request log') AND ttft_s > 0 THEN arrival_ts END AS arrived_ts
     FROM request
