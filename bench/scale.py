@@ -85,12 +85,16 @@ def report(sizes: list[int], found: list[dict[str, list[float]]]) -> str:
 
 
 def _row(name: str, values: list[list[float]]) -> tuple[str, ...]:
-    shown = {
-        "peak memory": lambda value: f"{value[0] / 2**20:,.0f} MiB",
-        "case bytes per request": lambda value: f"{value[0]:,.0f} B",
-    }.get(name, lambda value: f"{value[0]:.3f} s, {value[1]:.3f} s")
     grown = math.log10(values[-1][0] / values[-2][0]) if len(values) > 1 and values[-2][0] > 0 else math.nan
-    return (name, *(shown(value) for value in values), f"{grown:.2f}")
+    return (name, *(_shown(name, value) for value in values), f"{grown:.2f}")
+
+
+def _shown(name: str, value: list[float]) -> str:
+    if name == "peak memory":
+        return f"{value[0] / 2**20:,.0f} MiB"
+    if name == "case bytes per request":
+        return f"{value[0]:,.0f} B"
+    return f"{value[0]:.3f} s, {value[1]:.3f} s"
 
 
 def main() -> None:
