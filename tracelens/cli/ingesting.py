@@ -101,7 +101,7 @@ def _unread_lines(report: IngestReport) -> Iterator[str]:
 
     for one in report.files:
         if one.state in (State.UNKNOWN, State.UNREADABLE):
-            yield f"{clean(one.path)}  {clean(_fate(one, set()))}"
+            yield f"{clean(one.path)}  {clean(_fate(one))}"
 
 
 def report_lines(report: IngestReport) -> Iterator[str]:

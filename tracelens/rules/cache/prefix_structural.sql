@@ -52,7 +52,7 @@ WITH setting AS (
             WHERE key = 'architecture'
             AND regexp_matches(value, '(?i)mamba|jamba|bamba|zamba|qwen3_?next|qwen3_?5|falcon_?h1|nemotron_?h|hybrid|lfm2')
         ) AS hybrid_architecture,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) FILTER (
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) FILTER (
             WHERE key IN ('mamba_cache_mode', 'architecture', 'block_size') AND is_stated
         ) AS evidence
     FROM run_setting
@@ -111,7 +111,7 @@ measured AS (
         quantile_cont(input_tokens, 0.5) AS prompt_tokens,
         count(beginning_hash) AS hash_count,
         count(DISTINCT beginning_hash) AS distinct_hash_count,
-        arg_min({'source_id': source_id, 'line_no': line_no}, arrival_ts, 3) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(arrival_ts, source_id, line_no), 3) AS evidence
     FROM asked
     GROUP BY run_id
 ),

@@ -80,7 +80,9 @@ counted AS (
         max(age_s) FILTER (WHERE was_aborted) - min(age_s) FILTER (WHERE was_aborted) AS age_spread_s,
         min(seen_ts) FILTER (WHERE was_aborted) AS from_ts,
         max(seen_ts) FILTER (WHERE was_aborted) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) FILTER (WHERE was_aborted AND line_no IS NOT NULL)
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (
+            WHERE was_aborted AND line_no IS NOT NULL
+        )
             AS evidence
     FROM one
     GROUP BY run_id

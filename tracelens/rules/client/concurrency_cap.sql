@@ -158,7 +158,9 @@ pooled AS (
         run_id,
         mode(in_flight_count) FILTER (WHERE network_in_s >= $min_wait_s) AS pool_count,
         max(in_flight_count) AS top_count,
-        arg_max({'source_id': client_source_id, 'line_no': client_line_no}, network_in_s, 5) FILTER (
+        arg_max(
+            {'source_id': client_source_id, 'line_no': client_line_no}, _ranked(network_in_s, client_source_id, client_line_no), 5
+        ) FILTER (
             WHERE network_in_s IS NOT NULL
         )
             AS evidence

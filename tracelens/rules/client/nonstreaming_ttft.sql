@@ -68,7 +68,11 @@ counted AS (
         quantile_cont(reported_s / nullif(client_e2e_s, 0), 0.5) FILTER (WHERE is_whole) AS whole_ratio,
         min(client_sent_ts) FILTER (WHERE is_whole) AS from_ts,
         max(client_sent_ts) FILTER (WHERE is_whole) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, (coalesce(is_whole, FALSE), coalesce(reported_s, '-infinity')), 5) AS evidence
+        arg_max(
+            {'source_id': source_id, 'line_no': line_no},
+            (coalesce(is_whole, FALSE), coalesce(reported_s, '-infinity'), source_id, line_no),
+            5
+        ) AS evidence
     FROM claimed
     GROUP BY run_id
 ),

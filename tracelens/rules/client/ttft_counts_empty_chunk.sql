@@ -83,7 +83,7 @@ counted AS (
         quantile_cont(ttft_s, 0.5) FILTER (WHERE gap_s IS NOT NULL) AS ttft_s,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, gap_s, 5) AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(gap_s, source_id, line_no), 5) AS evidence
     FROM compared
     GROUP BY run_id
 )

@@ -80,7 +80,7 @@ reason AS (
     SELECT
         run_id,
         rtrim(left(coalesce(min_by(said, line_no) FILTER (WHERE names_error), min_by(said, line_no)), 160), '. ') AS reason,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 4) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 4) AS evidence
     FROM trouble
     GROUP BY run_id
 ),

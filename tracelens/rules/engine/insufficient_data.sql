@@ -34,7 +34,7 @@ WITH sampled AS (
         max(kv_cache_usage_ratio) AS kv_ratio,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) AS evidence
     FROM engine_state
     GROUP BY run_id
 ),

@@ -86,7 +86,7 @@ sampled AS (
             AS deferred_samples_count,
         count(deferred_count) AS told_count,
         max(deferred_count) AS deferred_count,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2)
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2)
         FILTER (WHERE deferred_count > 0) AS evidence
     FROM engine_state
     GROUP BY run_id
@@ -113,7 +113,8 @@ compared AS (
         count(*) FILTER (WHERE NOT has_grammar) AS without_count,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, queue_s, 3) FILTER (WHERE has_grammar) AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(queue_s, source_id, line_no), 3) FILTER (WHERE has_grammar)
+            AS evidence
     FROM request_with_grammar
     GROUP BY run_id
 ),

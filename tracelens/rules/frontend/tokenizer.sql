@@ -57,7 +57,7 @@ called AS (
         count(*) AS call_count,
         min(event_ts) AS from_ts,
         max(event_ts) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 3) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 3) AS evidence
     FROM call
     WHERE cost_s > 0
     GROUP BY run_id

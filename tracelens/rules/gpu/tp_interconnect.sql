@@ -46,7 +46,9 @@ WITH layout AS (
         max(amount) FILTER (WHERE key = 'tensor_parallel_size') AS rank_count,
         bool_or(key = 'disable_custom_all_reduce' AND lower(value) = 'true' AND is_stated) AS is_switched_off,
         bool_or(key = 'platform' AND value = 'cpu') AS is_cpu,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 1) FILTER (WHERE key = 'tensor_parallel_size') AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 1) FILTER (
+            WHERE key = 'tensor_parallel_size'
+        ) AS evidence
     FROM run_setting
     GROUP BY run_id
 ),
@@ -54,7 +56,7 @@ WITH layout AS (
 link AS (
     SELECT
         run_id,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) AS evidence
     FROM log_event
     WHERE
         regexp_matches(

@@ -77,7 +77,9 @@ grouped AS (
         median(pause_s) FILTER (WHERE pause_s >= $min_pause_s) AS pause_s,
         median(client_ttft_s) FILTER (WHERE pause_s >= $min_pause_s) AS idle_ttft_s,
         median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
-        arg_max({'source_id': followed.source_id, 'line_no': followed.line_no}, client_ttft_s, 5) FILTER (WHERE pause_s >= $min_pause_s)
+        arg_max(
+            {'source_id': followed.source_id, 'line_no': followed.line_no}, _ranked(client_ttft_s, followed.source_id, followed.line_no), 5
+        ) FILTER (WHERE pause_s >= $min_pause_s)
             AS evidence
     FROM followed
     INNER JOIN source ON followed.source_id = source.source_id

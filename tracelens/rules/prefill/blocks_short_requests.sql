@@ -186,7 +186,9 @@ waited AS (
         quantile_cont(blocked_s, 0.9) AS blocked_s,
         min(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS from_ts,
         max(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, blocked_s, 5) FILTER (WHERE source_id IS NOT NULL) AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(blocked_s, source_id, line_no), 5) FILTER (
+            WHERE source_id IS NOT NULL
+        ) AS evidence
     FROM blocked
     GROUP BY run_id
 ),
@@ -262,7 +264,7 @@ stopped AS (
         count(stalled_s) AS victim_count,
         coalesce(sum(stalled_s), 0) / nullif(sum(stream_s), 0) AS stalled_ratio,
         max(gap_s) AS gap_s,
-        arg_max({'source_id': source_id, 'line_no': line_no}, stalled_s, 5) AS evidence
+        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(stalled_s, source_id, line_no), 5) AS evidence
     FROM stalled
     GROUP BY run_id
 ),

@@ -70,7 +70,8 @@ stepped AS (
         ) / nullif(sum(step.elapsed_s), 0) AS full_ratio,
         count(*) AS step_count,
         min(step.step_ts) AS from_ts,
-        arg_max({'source_id': step.source_id, 'line_no': step.line_no}, step.elapsed_s, 5) AS evidence
+        arg_max({'source_id': step.source_id, 'line_no': step.line_no}, _ranked(step.elapsed_s, step.source_id, step.line_no), 5)
+            AS evidence
     FROM engine_step AS step
     INNER JOIN budget ON step.run_id = budget.run_id
     WHERE step.context_tokens > 0 AND NOT coalesce(step.dummy, FALSE)
@@ -104,7 +105,8 @@ levelled AS (
         max(flat_ratio) FILTER (WHERE prefill_count = 3) AS flat_ratio,
         min(sample_ts) FILTER (WHERE prefill_count = 3) AS from_ts,
         max(sample_ts) FILTER (WHERE prefill_count = 3) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) FILTER (WHERE prefill_count = 3) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (WHERE prefill_count = 3)
+            AS evidence
     FROM flat
     GROUP BY run_id
 ),

@@ -102,7 +102,7 @@ engine AS (
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
         count(*) FILTER (WHERE is_heavy) >= greatest($min_rounds_count, $min_rounds_ratio * count(*)) AS is_heavy,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 2) FILTER (WHERE is_heavy) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) FILTER (WHERE is_heavy) AS evidence
     FROM marked
     GROUP BY run_id, source_id, engine_index
 ),

@@ -74,7 +74,7 @@ stretched AS (
         max(waiting_count) AS waiting_count,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) AS evidence
     FROM numbered
     WHERE is_stuck
     GROUP BY run_id, source_id, engine_index, stretch

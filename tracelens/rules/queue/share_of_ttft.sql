@@ -88,7 +88,7 @@ tail AS (
         avg(timed.ttft_s) AS ttft_s,
         avg(timed.queue_s) AS queue_s,
         sum(timed.queue_s) / sum(timed.ttft_s) AS share_ratio,
-        arg_max({'source_id': timed.source_id, 'line_no': timed.line_no}, timed.queue_s, 5)
+        arg_max({'source_id': timed.source_id, 'line_no': timed.line_no}, _ranked(timed.queue_s, timed.source_id, timed.line_no), 5)
         FILTER (WHERE timed.source_id IS NOT NULL) AS evidence
     FROM timed
     INNER JOIN middle ON timed.run_id = middle.run_id AND timed.ttft_s >= middle.slow_s

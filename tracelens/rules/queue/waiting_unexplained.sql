@@ -64,7 +64,8 @@ counted AS (
         bool_and(seat_count IS NOT NULL) AS has_seats,
         min(sample_ts) FILTER (WHERE is_unexplained) AS from_ts,
         max(sample_ts) FILTER (WHERE is_unexplained) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, line_no, 5) FILTER (WHERE is_unexplained) AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (WHERE is_unexplained)
+            AS evidence
     FROM named
     GROUP BY run_id
 ),
