@@ -31,7 +31,7 @@ OUT: Final = Path(__file__).parent / "out"
 SIZES: Final = (10_000, 100_000, 1_000_000)
 QUERIES: Final = {
     # what the screens ask when they are opened, and of what
-    "sources": "", "run_span": "", "stages": "", "latency_percentiles": "", "latency_map": "", "lanes": "", "gpus": "",
+    "sources": "", "run_span": "", "stages": "", "latency_percentiles": "", "latency_map": "", "lanes": "", "gpu_compare": "",
     "slowest": "", "requests": "", "request_list": "", "request_find": "id", "request_rank": "request",
     "request_facts": "request", "request_stages": "request", "request_peers": "request", "request_company": "request",
     "request_batch": "request", "request_chunks": "request",
