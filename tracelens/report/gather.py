@@ -19,6 +19,8 @@ VERSION: Final = 1
 """Version of the document's form: ``schemas/report.schema.json``."""
 WORST: Final = 10
 """Requests of each run that are shown with their stages."""
+POINTS: Final = 1500
+"""Requests of each run that the plot of prompt lengths shows: outliers first."""
 PIECES: Final = 160
 """Pieces that the timeline is cut into."""
 _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -30,7 +32,7 @@ _PER_RUN: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "timeline": ("lanes", {"pieces": PIECES}),
     "gpus": ("gpu_compare", {}),
     "curve": ("prompt_length_curve", {}),
-    "length_points": ("length_points", {}),
+    "length_points": ("curve_points", {"top": POINTS}),
     "slowest": ("slowest", {"top": WORST}),
     "worst_stages": ("slowest_stages", {"top": WORST}),
     "sources": ("sources", {}),

@@ -76,7 +76,7 @@
   }
 
   function curve(holder, run) {
-    const points = run.length_points;
+    const points = [...run.length_points].sort((one, other) => one.input_tokens - other.input_tokens);
     const data = [points.map((point) => point.input_tokens), points.map((point) => point.ttft_s)];
     const series = [{ label: "prompt tokens", value: told("") }, { label: "TTFT", stroke: "#4f8cc9", paths: () => null, points: { show: true, size: 5 }, value: told(" s") }];
     const fit = run.curve[0];
