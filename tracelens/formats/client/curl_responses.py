@@ -14,8 +14,9 @@ from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Si
 from tracelens.formats.client.client_outcomes import Ending, error_text
 from tracelens.formats.client.client_rows import measured_of
 from tracelens.formats.client.client_tables import MEASURED_SCHEMA, frame, requests_frame
+from tracelens.formats.client.usage import usage_tokens
 from tracelens.formats.json_documents import read_documents
-from tracelens.formats.json_lines import count, refusals, text_of
+from tracelens.formats.json_lines import refusals, text_of
 
 NO_ANSWER: Final = "no answer of a language model"
 
@@ -67,16 +68,11 @@ def _row(value: Mapping[str, Any]) -> dict[str, Any]:
     usage: Mapping[str, Any] = held if isinstance(held, dict) else {}
     first = choices[0] if isinstance(choices, list) and choices else None
     finish_reason = text_of(first.get("finish_reason")) if isinstance(first, dict) else None
-    details = usage.get("prompt_tokens_details")
-    output_tokens = count(usage.get("completion_tokens", usage.get("output_tokens")))
     error = error_text(value.get("error"))
     return {
         "response_id": text_of(value.get("id")),
         "model": text_of(value.get("model")),
-        "input_tokens": count(usage.get("prompt_tokens", usage.get("input_tokens"))),
-        "cached_input_tokens": count(details.get("cached_tokens")) if isinstance(details, dict) else None,
-        "output_tokens": output_tokens,
-        "output_tokens_basis": None if output_tokens is None else "usage",
+        **usage_tokens(usage),
         "finish_reason": finish_reason,
         "error": error,
         "status": Ending(error=error, finish_reason=finish_reason).status(),

@@ -6,7 +6,7 @@ not kept either, since theirs are times from the send.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from tracelens.formats.client.client_tables import (
     requests_frame,
 )
 from tracelens.formats.client.sse_events import Event
-from tracelens.formats.json_lines import count
+from tracelens.formats.client.usage import usage_tokens
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,19 +122,14 @@ def _text(stream: Stream) -> dict[str, Any]:
 
 def _request(stream: Stream, clock: Clock) -> dict[str, Any]:
     chunks = Chunks(stream.times_us, _kinds(stream), 1 / _US, clock)
-    usage: Mapping[str, Any] = stream.last("usage") or {}
-    output_tokens = count(usage.get("completion_tokens", usage.get("output_tokens")))
-    details = usage.get("prompt_tokens_details")
+    tokens = usage_tokens(stream.last("usage") or {})
     error, finish_reason = stream.last("error"), stream.last("finish_reason")
     ending = Ending(stream.http_status, "ok" if stream.is_over else None, error, finish_reason)
     return {
         "line_no": stream.line_no,
         "response_id": stream.response_id,
         "model": stream.last("model"),
-        "input_tokens": count(usage.get("prompt_tokens", usage.get("input_tokens"))),
-        "cached_input_tokens": count(details.get("cached_tokens")) if isinstance(details, dict) else None,
-        "output_tokens": output_tokens,
-        "output_tokens_basis": None if output_tokens is None else "usage",
+        **tokens,
         "finish_reason": finish_reason,
         "error": error,
         "status": ending.status(),
@@ -142,9 +137,9 @@ def _request(stream: Stream, clock: Clock) -> dict[str, Any]:
         "streamed": True if stream.events else None,
         # The tail of a stream has its tokens and none of its chunks.
         "chunk_count": (chunks.content_count or None)
-        if output_tokens or not stream.events
+        if tokens["output_tokens"] or not stream.events
         else chunks.content_count,
-        **_times(stream, chunks, output_tokens, clock),
+        **_times(stream, chunks, tokens["output_tokens"], clock),
     }
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.formats.client.client_outcomes import error_text
-from tracelens.formats.json_lines import count, decode, text_of
+from tracelens.formats.client.usage import usage_tokens
+from tracelens.formats.json_lines import decode, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,14 +46,7 @@ class Answer:
 
     def tokens(self) -> dict[str, Any]:
         """Token counts of the server's usage, as columns of `client_request`."""
-        details = self.usage.get("prompt_tokens_details")
-        output_tokens = count(self.usage.get("completion_tokens"))
-        return {
-            "input_tokens": count(self.usage.get("prompt_tokens")),
-            "cached_input_tokens": count(details.get("cached_tokens")) if isinstance(details, dict) else None,
-            "output_tokens": output_tokens,
-            "output_tokens_basis": None if output_tokens is None else "usage",
-        }
+        return usage_tokens(self.usage)
 
 
 def messages_in(text: str) -> list[Message]:
