@@ -108,8 +108,12 @@ SELECT
     coalesce(totalled.observed, bucketed.bucket_count)::BIGINT AS observed_count,
     CASE WHEN totalled.observed > 0 THEN totalled.total_s / totalled.observed END AS mean_s,
     CASE WHEN totalled.observed > 0 AND totalled.total_s IS NOT NULL AND NOT totalled.is_reset THEN 0.0::DOUBLE END AS mean_error_s,
-    CASE WHEN bucketed.bucket_count > 0 THEN bucketed.edges END AS edges,
-    bucketed.bucket_count
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_low(bucketed.edges, ceil(0.5 * bucketed.bucket_count)) END AS p50_low_s,
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_high(bucketed.edges, ceil(0.5 * bucketed.bucket_count)) END AS p50_high_s,
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_low(bucketed.edges, ceil(0.9 * bucketed.bucket_count)) END AS p90_low_s,
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_high(bucketed.edges, ceil(0.9 * bucketed.bucket_count)) END AS p90_high_s,
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_low(bucketed.edges, ceil(0.99 * bucketed.bucket_count)) END AS p99_low_s,
+    CASE WHEN bucketed.bucket_count > 0 THEN _bucket_high(bucketed.edges, ceil(0.99 * bucketed.bucket_count)) END AS p99_high_s
 FROM totalled
 LEFT JOIN bucketed
     ON
@@ -118,7 +122,7 @@ LEFT JOIN bucketed
         AND totalled.metric = bucketed.metric
         AND totalled.minute_ts IS NOT DISTINCT FROM bucketed.minute_ts;
 
-COMMENT ON VIEW _metric_latency IS 'One row per source, time that vLLM keeps a histogram of, and minute (NULL: the whole file), with its buckets as a list.';
+COMMENT ON VIEW _metric_latency IS 'One row per source, time that vLLM keeps a histogram of, and minute (NULL: the whole file), with the buckets that its percentiles lie in.';
 
 CREATE VIEW metric_latency AS
 SELECT
@@ -131,12 +135,12 @@ SELECT
     observed_count,
     mean_s,
     mean_error_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.5 * bucket_count)) END AS p50_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.5 * bucket_count)) END AS p50_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.9 * bucket_count)) END AS p90_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.9 * bucket_count)) END AS p90_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.99 * bucket_count)) END AS p99_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.99 * bucket_count)) END AS p99_high_s,
+    p50_low_s,
+    p50_high_s,
+    p90_low_s,
+    p90_high_s,
+    p99_low_s,
+    p99_high_s,
     is_reset,
     basis
 FROM _metric_latency

@@ -10,12 +10,12 @@ SELECT
     observed_count,
     mean_s,
     mean_error_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.5 * bucket_count)) END AS p50_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.5 * bucket_count)) END AS p50_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.9 * bucket_count)) END AS p90_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.9 * bucket_count)) END AS p90_high_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_low(edges, ceil(0.99 * bucket_count)) END AS p99_low_s,
-    CASE WHEN edges IS NOT NULL THEN _bucket_high(edges, ceil(0.99 * bucket_count)) END AS p99_high_s,
+    p50_low_s,
+    p50_high_s,
+    p90_low_s,
+    p90_high_s,
+    p99_low_s,
+    p99_high_s,
     is_reset
 FROM _metric_latency
 WHERE minute_ts IS NOT NULL;
