@@ -114,3 +114,25 @@ def test_what_cannot_be_written_is_said(case: Path, tmp_path: Path) -> None:
     assert exported(case, "parquet", tmp_path / "p", "--run", "default").exit_code == 2
     assert exported(case, "perfetto", tmp_path / "no" / "trace.json").exit_code == 2
     assert exported(case, "otlp", tmp_path / "s.jsonl", "--run", "nobody").exit_code == 2
+
+
+def test_without_a_server_s_clock_the_own_wait_of_the_client_lies_before_the_send(
+    tmp_path: Path, ingested: Callable[..., Any]
+) -> None:
+    sent = 1_800_000_000.0
+    line = {
+        "request_id": "r",
+        "planned_at": sent - 2,
+        "sent_at": sent,
+        "ttft_s": 0.5,
+        "e2e_s": 1.5,
+        "stream": True,
+        "status": 200,
+    }
+    (tmp_path / "client.jsonl").write_text(json.dumps(line) + "\n")
+    ingested(tmp_path / "c.duckdb", tmp_path / "client.jsonl")
+    with tracelens.open(tmp_path / "c.duckdb") as case:
+        (row,) = case.query("request_spans").dicts()
+    assert row["arrival_us"] == sent * 1_000_000
+    assert row["start_us"] == (sent - 2) * 1_000_000
+    assert row["length_us"] == 3_500_000

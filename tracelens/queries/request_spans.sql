@@ -35,8 +35,9 @@ collected AS (
         run_id,
         request_id,
         sum(duration_s) AS length_s,
-        -- What lies before the arrival at the server: the client's own wait and the way in.
-        coalesce(sum(duration_s) FILTER (WHERE stage IN ('client_wait', 'network_in')), 0) AS before_arrival_s,
+        -- What lies before the arrival: the client's own wait and, where the arrival is the server's, the way in.
+        sum(duration_s) FILTER (WHERE stage = 'client_wait') AS before_sent_s,
+        sum(duration_s) FILTER (WHERE stage IN ('client_wait', 'network_in')) AS before_arrival_s,
         list(
             {
                 'stage': stage,
@@ -67,8 +68,9 @@ SELECT
     traced.trace_id,
     epoch_us(chosen.arrival_ts) AS arrival_us,
     epoch_us(chosen.arrival_ts)
-    - CASE WHEN starts_with(chosen.arrival_basis, 'client') THEN 0 ELSE (coalesce(collected.before_arrival_s, 0) * 1e6)::BIGINT END
-        AS start_us,
+    - (
+        1e6 * coalesce(CASE WHEN chosen.arrival_basis = 'client sent' THEN collected.before_sent_s ELSE collected.before_arrival_s END, 0)
+    )::BIGINT AS start_us,
     greatest((coalesce(collected.length_s, chosen.client_e2e_s, chosen.e2e_s, 0) * 1e6)::BIGINT, 1) AS length_us,
     chosen.status,
     chosen.end_status,
