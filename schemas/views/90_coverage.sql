@@ -257,6 +257,7 @@ SELECT
             THEN 'scrape /metrics (means and intervals; this version writes no spans)'
         ELSE concat_ws('; ', coalesce(switch.arguments, switch.later_arguments), asked.switch)
     END AS switch_on,
+    asked.server_subject,
     asked.vllm_version
 FROM asked
 LEFT JOIN switch ON asked.run_id = switch.run_id AND asked.subject = switch.subject;
@@ -274,4 +275,5 @@ COMMENT ON COLUMN coverage.of_count IS 'Requests or rows of all.';
 COMMENT ON COLUMN coverage.opened_by IS 'Paths of the sources that show it; empty for a stage, which is made from several.';
 COMMENT ON COLUMN coverage.why IS 'Why it is not observed, where that is known.';
 COMMENT ON COLUMN coverage.switch_on IS 'What records it: an argument that the run''s version of vLLM knows, or a command.';
+COMMENT ON COLUMN coverage.server_subject IS 'server_switch.subject of the server arguments that record it.';
 COMMENT ON COLUMN coverage.vllm_version IS 'Version that the run''s server stated; NULL where it did not, and then the newest is meant.';

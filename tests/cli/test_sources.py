@@ -103,11 +103,19 @@ def test_a_script_names_only_arguments_that_its_version_knows(versioned: tuple[s
 
 
 def test_nothing_missing_is_no_script() -> None:
-    assert next_time.script([{"subject": "queue", "state": "observed"}], [], None) == ""
+    assert (
+        next_time.script(
+            [{"subject": "queue", "state": "observed", "server_subject": "server times"}], [], None
+        )
+        == ""
+    )
 
 
 def test_a_part_stands_in_the_script_only_where_it_records_something_missing() -> None:
-    rows = [{"subject": "GPU power", "state": "closed"}, {"subject": "client TTFT", "state": "observed"}]
+    rows = [
+        {"subject": "GPU power", "state": "closed", "server_subject": None},
+        {"subject": "client TTFT", "state": "observed", "server_subject": None},
+    ]
     script = next_time.script(rows, [Argument("lifecycle", "--enable-log-requests", "note")], "0.32.0")
     assert "nvidia-smi dmon" in script
     assert "send_one" not in script

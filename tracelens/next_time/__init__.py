@@ -35,11 +35,13 @@ def script(coverage: Iterable[Mapping[str, Any]], arguments: Sequence[Argument],
 
     `arguments` are those that the server's version knows; `version` is the one stated, None where none was.
     """
-    missing = [row["subject"] for row in coverage if row["state"] in CLOSED]
+    closed = [row for row in coverage if row["state"] in CLOSED]
+    missing = [row["subject"] for row in closed]
+    asked = {row["server_subject"] for row in closed}
     parts = [(path, text) for path, text in _fragments() if _subjects(text) & set(missing)]
     if not parts:
         return ""
-    named = [one for one in arguments if one.subject in missing or _needed_by_stage(one, missing)]
+    named = [one for one in arguments if one.subject in asked]
     if not named:
         parts = [(path, text) for path, text in parts if path.stem != "10_server"]
     names = {path.stem for path, _ in parts}
@@ -55,15 +57,8 @@ def script(coverage: Iterable[Mapping[str, Any]], arguments: Sequence[Argument],
     return "\n".join(_filled(text, words) for text in texts)
 
 
-_STAGES_OF: Final = {"server times": ("queue", "prefill", "decode"), "engine steps": ("step_wait",)}
-
-
 def _comment(names: Iterable[str]) -> str:
     return "\n#   ".join(textwrap.wrap(", ".join(names), _COMMENT_CHARS))
-
-
-def _needed_by_stage(one: Argument, missing: Sequence[str]) -> bool:
-    return any(stage in missing for stage in _STAGES_OF.get(one.subject, ()))
 
 
 def _fragments() -> list[tuple[Path, str]]:

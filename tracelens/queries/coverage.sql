@@ -16,6 +16,7 @@ SELECT
     opened_by,
     why,
     switch_on,
+    server_subject,
     vllm_version
 FROM coverage
 WHERE $run IN ('', run_id)
