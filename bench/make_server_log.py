@@ -1,9 +1,9 @@
-"""Writes an invented vLLM V1 server log of any size: ``make_server_log.py MEGABYTES FILE [--seed N]``.
+"""Writes an invented vLLM server log of any size: ``make_server_log.py MEGABYTES FILE [--dialect D] [--seed N]``.
 
-The lines have the forms of vLLM 0.32 with ``--enable-log-requests``, in the proportions of a busy server: per request a
-Received, an Added and an access line, now and then an abort or a failure; a stats line every ten seconds; probes of
-/health and /metrics; a few warnings; tracebacks.  Arrivals come in waves, so the queue fills and empties.  The same seed
-gives the same bytes.  For measuring only: no time or number in it was ever observed.
+The lines have the forms of vLLM 0.32 with ``--enable-log-requests`` (or of 0.6, dialect ``v0``), in the proportions of a busy
+server: per request a Received, an Added and an access line, now and then an abort or a failure; a stats line every ten
+seconds; probes of /health and /metrics; a few warnings; tracebacks.  What happens and when comes from serving.py.  The same
+seed gives the same bytes.  For measuring only: no time or number in it was ever observed.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import datetime
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
-from math import sin
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from serving import Moment, Request, State, moments
+
 START: Final = datetime.datetime(2026, 11, 20, 3, 0, 0)
-SEATS: Final = 256
-SERVER: Final = "(APIServer pid=1042)"
-ENGINE: Final = "(EngineCore pid=1189)"
-BLOCK_SECONDS: Final = 10
-"""Seconds of log between two stats lines."""
+STATS_S: Final = 10
+PROBE_S: Final = 5
 
 PARAMS: Final = (
     "SamplingParams(n=1, presence_penalty=0.0, frequency_penalty=0.0, repetition_penalty=1.0, temperature={temperature}, "
@@ -32,14 +30,14 @@ PARAMS: Final = (
     "spaces_between_special_tokens=True, structured_outputs=None, extra_args=None)"
 )
 OPENING: Final = (
-    "{server} INFO {stamp} [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0",
-    "{server} INFO {stamp} [api_utils.py:286] non-default args: {{'model_tag': 'some/model-8b', 'max_model_len': 16384, "
+    "(APIServer pid=1042) INFO {stamp} [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0",
+    "(APIServer pid=1042) INFO {stamp} [api_utils.py:286] non-default args: {{'model_tag': 'some/model-8b', 'max_model_len': 16384, "
     "'max_num_seqs': 256, 'enable_log_requests': True}}",
-    "{engine} INFO {stamp} [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='some/model-8b', "
+    "(EngineCore pid=1189) INFO {stamp} [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='some/model-8b', "
     "dtype=torch.bfloat16, max_seq_len=16384, tensor_parallel_size=1, pipeline_parallel_size=1, enable_prefix_caching=True",
-    "{engine} INFO {stamp} [kv_cache_utils.py:2327] GPU KV cache size: 262,144 tokens",
-    "{engine} INFO {stamp} [core.py:402] init engine (profile, create kv cache, warmup model) took 31.89 s",
-    "{server} INFO {stamp} [entry.py:140] Starting vLLM server on http://0.0.0.0:8000",
+    "(EngineCore pid=1189) INFO {stamp} [kv_cache_utils.py:2327] GPU KV cache size: 458,752 tokens",
+    "(EngineCore pid=1189) INFO {stamp} [core.py:402] init engine (profile, create kv cache, warmup model) took 31.89 s",
+    "(APIServer pid=1042) INFO {stamp} [entry.py:140] Starting vLLM server on http://0.0.0.0:8000",
     "INFO:     Started server process [1042]",
     "INFO:     Application startup complete.",
 )
@@ -57,94 +55,201 @@ WARNINGS: Final = (
     "[hf.py:985] Chat template render timed out; executor pool replaced (1 worker(s)).",
     "[system_utils.py:255] Found ulimit of 20000 and failed to automatically increase with error current limit exceeds maximum.",
 )
+OPENING_V0: Final = (
+    "INFO {stamp} api_server.py:528] vLLM API server version 0.6.3.post1",
+    "INFO {stamp} llm_engine.py:237] Initializing an LLM engine (v0.6.3.post1) with config: model='some/model-8b', "
+    "dtype=torch.bfloat16, max_seq_len=16384, tensor_parallel_size=1, pipeline_parallel_size=1, enable_prefix_caching=True",
+    "INFO {stamp} gpu_executor.py:122] # GPU blocks: 28672, # CPU blocks: 1638",
+    "INFO:     Started server process [1042]",
+    "INFO:     Application startup complete.",
+)
+PARAMS_V0: Final = PARAMS.replace("extra_args=None", "guided_decoding=None").replace(
+    "structured_outputs=None, ", ""
+)
+WORDS: Final = (
+    "the",
+    "queue",
+    "holds",
+    "what",
+    "no",
+    "seat",
+    "can",
+    "take",
+    "and",
+    "every",
+    "token",
+    "waits",
+)
 
 
 class ServerLog:
-    """Lines of the log, with a count of each kind as they are made."""
+    """Lines of vLLM 0.32 for the moments of a server, with a count of each kind as they are made."""
+
+    api, engine = "(APIServer pid=1042) ", "(EngineCore pid=1189) "
+    opening: Iterable[str] = OPENING
 
     def __init__(self, seed: int) -> None:
         self.written: Counter[str] = Counter()
+        self.at_s = 0.0
         self._random = random.Random(seed)
-        self._waiting = 0.0
-        self._stamp = ""
+        self._before = State(0, 0, 0.0, 0, 0, 0, 0.0)
 
-    def lines(self) -> Iterator[str]:
-        """The log without end, in the order of time."""
-        self._stamp = f"{START:%m-%d %H:%M:%S}"
-        for line in OPENING:
-            yield line.format(server=SERVER, engine=ENGINE, stamp=self._stamp)
-        begin = 0
-        while True:
-            rate = max(1.0, 60 + 50 * sin(begin / 300) + self._random.gauss(0, 5))
-            yield from self._ten_seconds(begin, rate)
-            yield self._stats(rate)
-            begin += BLOCK_SECONDS
+    @property
+    def stamp(self) -> str:
+        """The logger's stamp of now."""
+        return f"{START + datetime.timedelta(seconds=self.at_s):%m-%d %H:%M:%S}"
 
-    def _ten_seconds(self, begin: int, rate: float) -> Iterator[str]:
-        draw, elapsed, probed = self._random, 0.0, 0.0
-        while (elapsed := elapsed + draw.expovariate(rate)) < BLOCK_SECONDS:
-            self._stamp = f"{START + datetime.timedelta(seconds=begin + elapsed):%m-%d %H:%M:%S}"
-            if elapsed >= probed:
-                probed = elapsed + 5
-                yield self._access("GET", "/health", "200 OK", f"10.0.0.1:{draw.randrange(20000, 60000)}")
-                yield self._access("GET", "/metrics", "200 OK", f"10.0.0.2:{draw.randrange(20000, 60000)}")
-            yield from self._request()
-            if draw.random() < 0.0002:
+    def begin(self) -> Iterator[str]:
+        """The lines of a start."""
+        for line in self.opening:
+            yield line.format(stamp=self.stamp)
+
+    def lines(self, moment: Moment) -> Iterator[str]:
+        """The lines that a moment leaves in the log."""
+        self.at_s = moment.at_s
+        if moment.state is not None:
+            yield from self._tick(moment.state)
+        elif moment.request is not None and moment.kind == "arrived":
+            yield from self._arrival(moment.request)
+            if self._random.random() < 0.0002:
                 self.written["warnings"] += 1
-                yield f"{SERVER} WARNING {self._stamp} {draw.choice(WARNINGS)}"
-
-    def _request(self) -> Iterator[str]:
-        draw, head = self._random, f"{SERVER} INFO {self._stamp}"
-        request_id = f"chatcmpl-{draw.getrandbits(128):032x}"
-        peer = f"10.0.{draw.randrange(256)}.{draw.randrange(1, 255)}:{draw.randrange(20000, 60000)}"
-        luck = draw.random()
-        if luck < 0.002:
-            yield self._access("POST", "/v1/chat/completions", "400 Bad Request", peer)
-            return
-        if luck < 0.0022:
-            self.written["tracebacks"] += 1
-            yield self._access("POST", "/v1/chat/completions", "500 Internal Server Error", peer)
-            yield from TRACEBACK
-            return
-        self.written["requests"] += 1
-        params = PARAMS.format(
-            temperature=draw.choice((0.0, 0.2, 0.7, 1.0)), max_tokens=draw.choice((64, 256, 512, 1024, 4096))
-        )
-        yield f"{head} [request_logger.py:65] Received request {request_id}: params: {params}, lora_request: None."
-        yield self._access("POST", "/v1/chat/completions", "200 OK", peer)
-        internal = f"{request_id}-{draw.getrandbits(32):08x}"
-        yield f"{head} [async_llm.py:446] Added request {internal}."
-        if luck > 0.99:
+                yield f"{self.api}WARNING {self.stamp} {self._random.choice(WARNINGS)}"
+        elif moment.request is not None and moment.kind == "ended" and moment.request.outcome == "aborted":
             self.written["aborts"] += 1
-            yield f"{head} [async_llm.py:922] Aborted request(s) {internal}."
+            yield self._aborted(moment.request)
+
+    def _tick(self, state: State) -> Iterator[str]:
+        if self.at_s % PROBE_S == 0:
+            yield self._access("GET", "/health", "200 OK", f"10.0.0.1:{self._random.randrange(20000, 60000)}")
+            yield self._access(
+                "GET", "/metrics", "200 OK", f"10.0.0.2:{self._random.randrange(20000, 60000)}"
+            )
+        if self.at_s and self.at_s % STATS_S == 0:
+            self.written["stats_lines"] += 1
+            yield from self._stats(state, self._before)
+            self._before = state
+
+    def _arrival(self, request: Request) -> Iterator[str]:
+        post = ("POST", "/v1/chat/completions")
+        if request.outcome == "refused":
+            yield self._access(*post, "400 Bad Request", request.peer)
+        elif request.outcome == "failed":
+            self.written["tracebacks"] += 1
+            yield self._access(*post, "500 Internal Server Error", request.peer)
+            yield from TRACEBACK
+        else:
+            self.written["requests"] += 1
+            yield from self._received(request, self._access(*post, "200 OK", request.peer))
+
+    def _received(self, request: Request, access: str) -> Iterator[str]:
+        head = f"{self.api}INFO {self.stamp}"
+        params = PARAMS.format(temperature=request.temperature, max_tokens=request.max_tokens)
+        yield f"{head} [request_logger.py:65] Received request {request.request_id}: params: {params}, lora_request: None."
+        yield access
+        yield f"{head} [async_llm.py:446] Added request {request.request_id}-{request.internal_suffix}."
+
+    def _aborted(self, request: Request) -> str:
+        internal = f"{request.request_id}-{request.internal_suffix}"
+        return f"{self.api}INFO {self.stamp} [async_llm.py:922] Aborted request(s) {internal}."
 
     def _access(self, method: str, path: str, status: str, peer: str) -> str:
         self.written["access_lines"] += 1
-        return f'{SERVER} INFO:     {peer} - "{method} {path} HTTP/1.1" {status}'
+        return f'{self.api}INFO:     {peer} - "{method} {path} HTTP/1.1" {status}'
 
-    def _stats(self, rate: float) -> str:
-        self.written["stats_lines"] += 1
-        self._waiting = max(0.0, self._waiting + (rate - 70) * 4)
-        running = SEATS if self._waiting else round(SEATS * rate / 110)
-        usage = min(99.9, running / SEATS * 80 + self._random.uniform(0, 15))
-        return (
-            f"{SERVER} INFO {self._stamp} [loggers.py:335] Engine 000: Avg prompt throughput: {rate * 310:.1f} tokens/s, "
-            f"Avg generation throughput: {running * 21.5:.1f} tokens/s, Running: {running} reqs, "
-            f"Waiting: {round(self._waiting)} reqs, GPU KV cache usage: {usage:.1f}%, "
+    def _stats(self, now: State, before: State) -> Iterator[str]:
+        yield (
+            f"{self.api}INFO {self.stamp} [loggers.py:335] Engine 000: {_throughput(now, before)}, Running: {now.running} reqs, "
+            f"Waiting: {now.waiting} reqs, GPU KV cache usage: {now.kv_ratio:.1%}, "
             f"Prefix cache hit rate: {self._random.uniform(38, 44):.1f}%"
         )
 
 
-def write_server_log(path: Path, size_bytes: int, seed: int) -> Counter[str]:
-    """Write lines until the file has the size; returns how many of each kind are in it."""
-    log, written = ServerLog(seed), 0
-    lines = log.lines()
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        while written < size_bytes:
-            line = next(lines)
-            written += len(line.encode()) + 1
-            stream.write(line + "\n")
+class ServerLogV0(ServerLog):
+    """Lines of vLLM 0.6, whose Received lines hold the prompt."""
+
+    api = ""
+    opening = OPENING_V0
+
+    def _received(self, request: Request, access: str) -> Iterator[str]:
+        params = PARAMS_V0.format(temperature=request.temperature, max_tokens=request.max_tokens)
+        draw = self._random
+        prompt = " ".join(draw.choices(WORDS, k=request.prompt_tokens // 8))
+        yield (
+            f"INFO {self.stamp} logger.py:36] Received request {request.request_id}: prompt: '<|im_start|>user\\n{prompt}"
+            f"<|im_end|>\\n', params: {params}, prompt_token_ids: None, lora_request: None, prompt_adapter_request: None."
+        )
+        yield f"INFO {self.stamp} engine.py:290] Added request {request.request_id}."
+        yield access
+
+    def _aborted(self, request: Request) -> str:
+        return f"INFO {self.stamp} engine.py:308] Aborted request {request.request_id}."
+
+    def _stats(self, now: State, before: State) -> Iterator[str]:
+        yield (
+            f"INFO {self.stamp} metrics.py:349] {_throughput(now, before)}, Running: {now.running} reqs, Swapped: 0 reqs, "
+            f"Pending: {now.waiting} reqs, GPU KV cache usage: {now.kv_ratio:.1%}, CPU KV cache usage: 0.0%."
+        )
+
+
+def _throughput(now: State, before: State) -> str:
+    prompt, output = now.prompt_tokens - before.prompt_tokens, now.output_tokens - before.output_tokens
+    return (
+        f"Avg prompt throughput: {prompt / STATS_S:.1f} tokens/s, "
+        f"Avg generation throughput: {output / STATS_S:.1f} tokens/s"
+    )
+
+
+def _plain(line: str, at: str) -> str:
+    return line
+
+
+def _docker(line: str, at: str) -> str:
+    return f"{at} {line}"
+
+
+def _kubernetes(line: str, at: str) -> str:
+    return f"{at} stderr F {line}"
+
+
+def _docker_json(line: str, at: str) -> str:
+    return json.dumps({"log": line + "\n", "stream": "stderr", "time": at})
+
+
+Dialect = tuple[type[ServerLog], Callable[[str, str], str]]
+DIALECTS: Final[Mapping[str, Dialect]] = {
+    "v1": (ServerLog, _plain),
+    "v0": (ServerLogV0, _plain),
+    "docker": (ServerLog, _docker),
+    "kubernetes": (ServerLog, _kubernetes),
+    "docker-json": (ServerLog, _docker_json),
+}
+"""Who writes the lines, and what the collector puts around each."""
+
+
+def log_lines(log: ServerLog, dialect: str, happening: Iterable[Moment]) -> Iterator[str]:
+    """The log's lines with line ends, from the start on."""
+    wrapped = DIALECTS[dialect][1]
+    for moment in _with_start(happening):
+        for line in log.begin() if moment is None else log.lines(moment):
             log.written["lines"] += 1
+            at = START + datetime.timedelta(seconds=log.at_s)
+            yield wrapped(line, f"{at.isoformat(timespec='microseconds')}000Z") + "\n"
+
+
+def _with_start(happening: Iterable[Moment]) -> Iterator[Moment | None]:
+    yield None
+    yield from happening
+
+
+def write_server_log(path: Path, size_bytes: int, seed: int, dialect: str = "v1") -> Counter[str]:
+    """Write lines until the file has the size; returns how many of each kind are in it."""
+    log, written = DIALECTS[dialect][0](seed), 0
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for line in log_lines(log, dialect, moments(seed)):
+            written += len(line.encode())
+            stream.write(line)
+            if written >= size_bytes:
+                break
     return log.written
 
 
@@ -153,9 +258,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("megabytes", type=float)
     parser.add_argument("file", type=Path)
+    parser.add_argument("--dialect", choices=DIALECTS, default="v1")
     parser.add_argument("--seed", type=int, default=7)
     asked = parser.parse_args()
-    print(json.dumps(write_server_log(asked.file, int(asked.megabytes * 1e6), asked.seed)))
+    print(json.dumps(write_server_log(asked.file, int(asked.megabytes * 1e6), asked.seed, asked.dialect)))
 
 
 if __name__ == "__main__":
