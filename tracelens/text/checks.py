@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.collect import in_short, to_collect
+from tracelens.collect import to_collect
 from tracelens.text.findings import evidence, measures, names, step_text, steps_of, summary, unlike, where
 from tracelens.text.paths import common_folder
 from tracelens.text.rows import marked, plain
@@ -166,7 +166,7 @@ def _rest(check: Check) -> Iterator[str]:
     if clear:
         yield ""
         yield f"Clear: {', '.join(prose(name) for name in clear)}"
-    gaps = in_short(to_collect(check.outcomes))
+    gaps = to_collect(check.outcomes)
     if gaps:
         yield ""
         yield "## Not decided; to decide it next time, record"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tracelens.collect import in_short, to_collect
+from tracelens.collect import to_collect
 from tracelens.text.grid import Column, grid
 from tracelens.text.paths import common_folder
 from tracelens.text.rows import instant
@@ -185,7 +185,7 @@ def _rest_lines(check: Check, width: int) -> Iterator[str]:
     if clear:
         yield ""
         yield from wrap(f"Clear: {', '.join(map(clean, clear))}", width)
-    gaps = in_short(to_collect(check.outcomes))
+    gaps = to_collect(check.outcomes)
     if gaps:
         yield ""
         yield "Not decided; to decide it next time, record:"
