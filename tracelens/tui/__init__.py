@@ -19,6 +19,7 @@ One module per screen in ``screens/``, one class below `view.View`, one line in 
   and one-line lanes are ours (`draw.py`).
 * A screen's whole state are the arguments of its constructor, so a test, a link or ``--screen`` opens any of it directly.
 
-`app.Browser` holds what all screens share: the case, the run, the check, the marks.  ``picture.py`` renders any screen without a
+`app.Browser` holds what all screens share: the case, the run, the check, the marks (`marked.py`), what is copied and exported
+(`outbox.py`).  ``picture.py`` renders any screen without a
 terminal; tests/tui does the same with a pilot.
 """

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from tracelens.errors import SourceError, TracelensError, UsageError
-from tracelens.marks import Mark, read_marks, with_mark, without_mark, write_marks
-from tracelens.text.rows import FORMATS, write_file
+from tracelens.errors import TracelensError
 from tracelens.text.terminal import clean
 from tracelens.tui.dialogs import Choice, Help, Prompt
 from tracelens.tui.help import help_lines
 from tracelens.tui.ink import THEMES, ink_of
 from tracelens.tui.listed import Requests
+from tracelens.tui.marked import Marks
+from tracelens.tui.outbox import Outbox
+from tracelens.tui.pane import told
 from tracelens.tui.registry import SCREENS, entry
-from tracelens.tui.svg import svg_of
-from tracelens.tui.view import View, told
+from tracelens.tui.view import View
 from tracelens.tui.words import clock, span_text
 
 if TYPE_CHECKING:
     from tracelens.case import Case
     from tracelens.check import Check
-    from tracelens.store import Result, Stop
-    from tracelens.tui.pane import Asked
+    from tracelens.store import Stop
     from tracelens.tui.work import Answered
-
-EXPORTS: Final = (*(kind for kind in FORMATS if kind != "table"), "parquet", "svg")
-"""Kinds of file that ``e`` writes, by the ending of the name."""
 
 
 class Browser(App[None]):
@@ -76,8 +69,8 @@ class Browser(App[None]):
         self.run_id = run or (self.runs[0] if self.runs else "")
         self.requests = Requests(case)
         self.window: tuple[datetime, datetime] | None = None
-        self.marks: tuple[Mark, ...] = ()
-        self._marks_trouble = ""
+        self.marks = Marks(self)
+        self.outbox = Outbox(self)
         self._first = first
         self._check_lock = threading.Lock()
         for one in THEMES.values():
@@ -88,11 +81,7 @@ class Browser(App[None]):
 
     def on_mount(self) -> None:
         """Open the first screen, and the one asked for on top of it."""
-        try:
-            self.marks = read_marks(self.case.path)
-        except SourceError as error:
-            self._marks_trouble = told(error)
-            self.notify(self._marks_trouble, severity="warning", markup=False)
+        self.marks.read()
         self.push_screen(entry("overview").make())
         name, given = self._first
         if name != "overview":
@@ -241,110 +230,6 @@ class Browser(App[None]):
         if request_id is not None:
             self.open("request", request_id)
 
-    def copy(self, text: str) -> None:
-        """Copy by the terminal's own escape (OSC 52, which passes ssh and tmux), and into a file for terminals without it."""
-        if not text:
-            self.notify("nothing to copy here", severity="warning", markup=False)
-            return
-        self.copy_to_clipboard(text)
-        place = state_folder() / "copied.txt"
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            self.notify(
-                f"copied {len(text):,} characters ({place} cannot be written: {error.strerror})", markup=False
-            )
-            return
-        self.notify(f"copied {len(text):,} characters; they are in {place} too", markup=False)
-
-    def export(self, asked: Asked | None, name: str) -> None:
-        """Ask for a file's name, and write what a query gives, or a picture, into it."""
-        if asked is None:
-            self.export_rows(None, name)
-            return
-        whole = asked.narrow.whole() if asked.narrow is not None else None
-        self.export_rows(lambda: self.case.query(asked.name, narrow=whole, **asked.params), asked.name)
-
-    def export_rows(self, fetch: Callable[[], Result] | None, name: str) -> None:
-        """The same for any rows; without any, only a picture."""
-        hint = f"the ending chooses: {', '.join(EXPORTS)}"
-        start = f"{name}.{'svg' if fetch is None else 'csv'}"
-        self.push_screen(Prompt("Export to", hint, start, _check_export), partial(self._export_to, fetch))
-
-    def _export_to(self, fetch: Callable[[], Result] | None, given: str | None) -> None:
-        if given is None:
-            return
-        target = Path(given).expanduser()
-        if target.suffix.lower() == ".svg":
-            picture = svg_of(self)
-            self._export(target, lambda: target.write_text(picture, encoding="utf-8"))
-        elif fetch is None:
-            self.notify(
-                "no query stands behind this part; svg draws the screen", severity="error", markup=False
-            )
-        else:
-            kind = target.suffix.removeprefix(".").lower()
-            self._export(target, lambda: write_file(fetch(), kind, target))
-
-    def _export(self, target: Path, write: Callable[[], object]) -> None:
-        """Write in a thread, and say how it went."""
-
-        def work() -> None:
-            try:
-                write()
-            except (TracelensError, OSError) as error:
-                said, severity = told(error), "error"
-            else:
-                said, severity = f"written: {target}", "information"
-            self.call_from_thread(self.notify, clean(said), severity=severity, markup=False)
-
-        self.run_worker(work, thread=True, exit_on_error=False)
-
-    # Marks ----------------------------------------------------------------------------------------------------------------
-
-    def mark_on(self, kind: str, name: str) -> Mark | None:
-        """The mark on a request or finding of this run."""
-        wanted = (kind, self.run_id, name)
-        return next((mark for mark in self.marks if (mark.kind, mark.run, mark.name) == wanted), None)
-
-    def toggle_mark(self, mark: Mark) -> None:
-        """Make a mark, or take it away with its note."""
-        there = self.mark_on(mark.kind, mark.name) is not None
-        self._keep_marks(without_mark(self.marks, mark) if there else with_mark(self.marks, mark))
-
-    def annotate(self, mark: Mark) -> None:
-        """Ask for a note, and keep it with a mark."""
-        there = self.mark_on(mark.kind, mark.name)
-        self.push_screen(
-            Prompt(
-                f"Note on {mark.kind} {clean(mark.name)}",
-                "kept beside the case; it goes into the report",
-                there.note if there else "",
-            ),
-            partial(self._noted, mark),
-        )
-
-    def _noted(self, mark: Mark, note: str | None) -> None:
-        if note is not None:
-            self._keep_marks(with_mark(self.marks, Mark(mark.kind, mark.run, mark.name, note)))
-
-    def _keep_marks(self, marks: tuple[Mark, ...]) -> None:
-        if self._marks_trouble:
-            self.notify(self._marks_trouble, severity="error", markup=False)
-            return
-        try:
-            path = write_marks(self.case.path, marks)
-        except SourceError as error:
-            self.notify(told(error), severity="error", markup=False)
-            return
-        self.notify(
-            f"{'marked' if len(marks) >= len(self.marks) else 'mark taken away'} ({path.name})", markup=False
-        )
-        self.marks = marks
-        for view in self.views():
-            view.marks_changed()
-
     # Looks ------------------------------------------------------------------------------------------------------------------
 
     def action_other_theme(self) -> None:
@@ -375,16 +260,3 @@ class Browser(App[None]):
         yield SystemCommand("Light or dark", "the other theme", self.action_other_theme)
         yield SystemCommand("Help", "all keys of this screen", self.action_help)
         yield SystemCommand("Quit", "leave", self.action_quit)
-
-
-def state_folder() -> Path:
-    """Where things that outlive a session lie: what was copied, the history of SQL."""
-    with contextlib.suppress(RuntimeError):
-        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "tracelens"
-    return Path.cwd()
-
-
-def _check_export(given: str) -> None:
-    kind = Path(given).suffix.removeprefix(".").lower()
-    if kind not in EXPORTS:
-        raise UsageError(f"{given}: no kind of file that can be written", hint=f"one of {', '.join(EXPORTS)}")

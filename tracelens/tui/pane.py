@@ -38,6 +38,12 @@ def trouble(error: BaseException) -> list[str]:
     return [f"error: {type(error).__name__}: {error}", "hint: this is a fault of tracelens; please report it"]
 
 
+def told(error: TracelensError | OSError) -> str:
+    """An error in one line, for a notice."""
+    hint = error.hint if isinstance(error, TracelensError) else ""
+    return clean(f"{error}" + (f" ({hint})" if hint else ""))
+
+
 def message(lines: Iterable[str], width: int, style: str) -> list[Text]:
     """Sentences wrapped, each line of one style."""
     return [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,29 +16,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tracelens.tui.cols import Col, Placed, Row, heading, layout, row_line
 from tracelens.tui.ink import Ink, ink_of
 from tracelens.tui.pane import Asked, message, trouble
 
 PAGE: Final = 200
 _PAGES_KEPT: Final = 12
-_GAP: Final = 2
-_MARK: Final = 2
-"""Columns before the first cell: the cursor's mark."""
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Col:
-    """A column: its width, and how a row's cell is drawn.  `key` is the query's column by which it is ordered."""
-
-    title: str
-    width: int
-    draw: Callable[[Row, Ink], Text]
-    key: str = ""
-    right: bool = False
-    grows: bool = False
-    """Takes what width is left over."""
 
 
 class Rows(ScrollView, can_focus=True):
@@ -245,7 +227,7 @@ class Rows(ScrollView, can_focus=True):
             lines = message(self._say[0], width, getattr(ink, self._say[1]))
             return self._strip(lines[y] if y < len(lines) else Text(""), width)
         if self._has_head and y == 0:
-            return self._strip(self._heading(width, ink), width)
+            return self._strip(heading(self._layout(width), self.ordered_by, ink), width)
         index = int(self.scroll_offset.y) + y - self._has_head
         if index >= self.count:
             return self._strip(Text(""), width)
@@ -257,42 +239,14 @@ class Rows(ScrollView, can_focus=True):
         if row is None:
             self._want(index)
             return Text("  …", style=ink.dim)
-        line = Text("▸ " if here else "  ", style=ink.strong if here else "", no_wrap=True)
-        for col, size in self._layout(width):
-            line.append_text(_fitted(col.draw(row, ink), size, right=col.right))
-            line.append(" " * _GAP)
+        line = row_line(row, self._layout(width), ink, marked=here)
         if here:
             line.pad_right(max(width - line.cell_len, 0))
             line.stylize_before(ink.cursor if self.has_focus else ink.faint_cursor)
         return line
 
-    def _heading(self, width: int, ink: Ink) -> Text:
-        line = Text("  ", no_wrap=True)
-        for col, size in self._layout(width):
-            arrow = self._arrow(col)
-            line.append_text(_fitted(Text(col.title + arrow, style=ink.head), size, right=col.right))
-            line.append(" " * _GAP)
-        return line
-
-    def _arrow(self, col: Col) -> str:
-        name, _, way = self.ordered_by.partition(" ")
-        return ("▼" if way.upper() == "DESC" else "▲") if col.key and name == col.key else ""
-
-    def _layout(self, width: int) -> list[tuple[Col, int]]:
-        """The columns that fit, each with its width: the first one, then those from the shifted place on."""
-        left = width - _MARK
-        taken: list[tuple[Col, int]] = []
-        for col in (self.cols[0], *self.cols[self._first_col :]):
-            size = min(col.width, left) if not taken else col.width
-            if size > left:
-                break
-            taken.append((col, size))
-            left -= size + _GAP
-        growing = [place for place, (col, _) in enumerate(taken) if col.grows]
-        for place in growing[:1]:
-            col, size = taken[place]
-            taken[place] = (col, size + max(left + _GAP, 0))
-        return taken
+    def _layout(self, width: int) -> list[Placed]:
+        return layout(self.cols, self._first_col, width)
 
     def _want(self, index: int) -> None:
         page = index // PAGE
@@ -319,16 +273,3 @@ class Rows(ScrollView, can_focus=True):
             return "\n".join(self._say[0]) if self._say else ""
         ink = ink_of(self.app.current_theme)
         return "\n".join(f"{col.title}: {col.draw(row, ink).plain.strip()}" for col in self.cols)
-
-
-def _fitted(text: Text, size: int, *, right: bool) -> Text:
-    text = text.copy()
-    text.no_wrap = True
-    if text.cell_len > size:
-        text.truncate(size, overflow="ellipsis")
-    blanks = max(size - text.cell_len, 0)
-    if right:
-        text.pad_left(blanks)
-    else:
-        text.pad_right(blanks)
-    return text

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
-from textual.screen import Screen
 
-from tracelens.errors import QueryStopped, TracelensError
 from tracelens.named import spelled
-from tracelens.store import Narrow, Result, Stop
-from tracelens.text.terminal import clean
+from tracelens.tui.asking import Asking
 from tracelens.tui.chrome import Crumbs, Keys
-from tracelens.tui.pane import Asked, Pane
+from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
-from tracelens.tui.work import Answered, Part, Question
 
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from tracelens.check import Check
     from tracelens.marks import Mark
-    from tracelens.tui.app import Browser
 
 
-class View(Screen[None]):
+class View(Asking):
     """A screen of the case.  Below it: `compose_body` (its parts), `load` (what they ask), `title_text`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +45,6 @@ class View(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._asking: dict[int, Question] = {}
         self._loaded = False
 
     # Below: what a screen is made of --------------------------------------------------------------------------------
@@ -74,12 +66,6 @@ class View(Screen[None]):
         return None
 
     # Around: what every screen does the same way --------------------------------------------------------------------
-
-    @property
-    def browser(self) -> Browser:
-        """The app."""
-        app: Browser = self.app  # type: ignore[assignment]
-        return app
 
     @property
     def run_id(self) -> str:
@@ -116,6 +102,10 @@ class View(Screen[None]):
         if found:
             found.first().show(self.keys())
 
+    def all_answered(self) -> None:
+        """What there is now may have other keys."""
+        self.show_keys()
+
     def keys(self) -> tuple[tuple[str, str], ...]:
         """Keys that work now, with what each does: those of the focused part first, then the screen's, then everywhere's."""
         shown: dict[str, str] = {}
@@ -143,88 +133,6 @@ class View(Screen[None]):
             "annotate": self.marked() is not None if self.is_mounted else False,
         }
         return can.get(action, True)
-
-    # Questions --------------------------------------------------------------------------------------------------------
-
-    def query_case(
-        self,
-        part: Part,
-        name: str,
-        then: Callable[[Result], None],
-        *,
-        narrow: Narrow | None = None,
-        **params: Any,
-    ) -> None:
-        """Ask a named query for a part; what it asked before is stopped."""
-        part.asked = Asked(name, params, narrow)
-        case = self.browser.case
-        self.ask(part, lambda stop: case.query(name, narrow=narrow, stop=stop, **params), then)
-
-    def check_case(self, part: Part, then: Callable[[Check], None]) -> None:
-        """The outcome of the rules: at once where it is known, else when they are done."""
-        known = self.browser.checked
-        if known is not None:
-            then(known)
-            return
-        self.ask(part, self.browser.check_now, then)
-
-    def ask(
-        self, part: Part, work: Callable[[Stop], Any], then: Callable[[Any], None], *, quiet: bool = False
-    ) -> None:
-        """Run `work` in a thread; a part that is `quiet` keeps what it shows until the answer is there."""
-        self._stop_for(part)
-        if not quiet:
-            part.waiting()
-        question = Question(part, work, then, Stop(), self.answered)
-        self._asking[id(part)] = question
-        self.browser.pending += 1
-        self.run_worker(
-            partial(self._work, question), thread=True, exit_on_error=False, name=type(self).__name__
-        )
-
-    def _work(self, question: Question) -> None:
-        answer, error = None, None
-        try:
-            answer = question.work(question.stop)
-        except Exception as raised:  # noqa: BLE001 - the thread's edge: whatever it is, it is shown in the part
-            error = raised
-        self.browser.post_message(Answered(question, answer, error))
-
-    def answered(self, message: Answered) -> None:
-        """Show an answer, an error, or that it was stopped; an answer that nobody waits for any more is dropped."""
-        question = message.question
-        if self._asking.get(id(question.part)) is not question:
-            return
-        del self._asking[id(question.part)]
-        if not self.is_mounted:
-            return
-        try:
-            if isinstance(message.error, QueryStopped):
-                question.part.stopped()
-            elif message.error is not None:
-                question.part.fail(message.error)
-            else:
-                question.then(message.answer)
-        except Exception as error:  # noqa: BLE001 - a fault in drawing is shown in the part too
-            question.part.fail(error)
-        if not self._asking:
-            self.show_keys()
-
-    def _stop_for(self, part: Part) -> None:
-        before = self._asking.pop(id(part), None)
-        if before is not None:
-            before.stop.pull()
-
-    def stop_all(self) -> bool:
-        """Stop what is being read; whether there was anything."""
-        running = list(self._asking.values())
-        for question in running:
-            question.stop.pull()
-        return bool(running)
-
-    def on_unmount(self) -> None:
-        """Nobody waits any more."""
-        self.stop_all()
 
     # Keys ---------------------------------------------------------------------------------------------------------------
 
@@ -265,24 +173,24 @@ class View(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy to the clipboard, through ssh and tmux too, and into a file."""
-        self.browser.copy(self.copied_text())
+        self.browser.outbox.copy(self.copied_text())
 
     def action_export(self) -> None:
         """Write what the focused part asked, or a picture of the screen, into a file."""
         part = self.main_part()
-        self.browser.export(part.asked if part is not None else None, self.NAME)
+        self.browser.outbox.export(part.asked if part is not None else None, self.NAME)
 
     def action_mark(self) -> None:
         """Mark this request or finding, or take the mark away."""
         mark = self.marked()
         if mark is not None:
-            self.browser.toggle_mark(mark)
+            self.browser.marks.toggle(mark)
 
     def action_annotate(self) -> None:
         """Note something on this request or finding."""
         mark = self.marked()
         if mark is not None:
-            self.browser.annotate(mark)
+            self.browser.marks.annotate(mark)
 
     def marks_changed(self) -> None:
         """A mark was made or taken away; screens that show marks draw them again."""
@@ -294,9 +202,3 @@ class View(Screen[None]):
         self.show_keys()
         for part in self.query("Pane, Rows"):
             part.redraw()  # type: ignore[attr-defined]
-
-
-def told(error: TracelensError | OSError) -> str:
-    """An error in one line, for a notice."""
-    hint = error.hint if isinstance(error, TracelensError) else ""
-    return clean(f"{error}" + (f" ({hint})" if hint else ""))

@@ -13,10 +13,11 @@ from textual_plotext import PlotextPlot
 from tracelens.marks import Mark
 from tracelens.store import Result
 from tracelens.text.terminal import clean, shorten
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink, ink_of
 from tracelens.tui.pane import Pane
-from tracelens.tui.rows import Col, Row, Rows
+from tracelens.tui.rows import Rows
 from tracelens.tui.view import View
 from tracelens.units import count, duration, number, plural
 
@@ -77,7 +78,7 @@ class Curve(View):
             )
             return
         if far:
-            marks = [{**row, "marked": self.browser.mark_on("request", row["request_id"])} for row in far]
+            marks = [{**row, "marked": self.browser.marks.on("request", row["request_id"])} for row in far]
             self.far.set_rows(marks)
         else:
             self.far.empty("no request lies far from the line")

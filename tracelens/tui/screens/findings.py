@@ -71,7 +71,7 @@ class Findings(View):
                 part.empty("")
             return
         places = [place for place, one in enumerate(outcomes) if one.rule == self._given]
-        rows = [{"outcome": one, "mark": self.browser.mark_on("finding", one.rule)} for one in outcomes]
+        rows = [{"outcome": one, "mark": self.browser.marks.on("finding", one.rule)} for one in outcomes]
         self.rows.set_rows(rows, cursor=places[0] if places else 0)
         self.plan.fill(lambda width, ink: parts.plan_lines(check, self.run_id, width, ink))
         self.gaps.fill(lambda width, ink: parts.gap_lines(check, self.run_id, width, ink))

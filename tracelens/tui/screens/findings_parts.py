@@ -10,8 +10,8 @@ from rich.text import Text
 from tracelens.collect import to_collect
 from tracelens.text.findings import measures, step_text, steps_of, unlike, where
 from tracelens.text.terminal import clean, shorten, wrap
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.ink import Ink
-from tracelens.tui.rows import Col, Row
 from tracelens.units import percent, plural
 
 if TYPE_CHECKING:

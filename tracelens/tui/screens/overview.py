@@ -123,7 +123,7 @@ class Overview(View):
         self.rest.fill(lambda width, ink: parts.rest_lines(check, self.run_id, width, ink))
         if found:
             self.findings.set_rows(
-                [{"finding": one, "mark": self.browser.mark_on("finding", one.rule)} for one in found]
+                [{"finding": one, "mark": self.browser.marks.on("finding", one.rule)} for one in found]
             )
         else:
             self.findings.empty("no findings: no rule fired on this run")

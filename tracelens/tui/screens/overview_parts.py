@@ -11,9 +11,9 @@ from tracelens.collect import in_short, to_collect
 from tracelens.text.bars import Piece
 from tracelens.text.findings import measures, steps_of
 from tracelens.text.terminal import clean, shorten, wrap
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.draw import LIMITS, limit_lane, sentence, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
-from tracelens.tui.rows import Col, Row
 from tracelens.units import STAGE_LETTERS, count, duration, number, percent, plural
 
 if TYPE_CHECKING:

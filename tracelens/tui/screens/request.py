@@ -209,7 +209,7 @@ class OneRequest(View):
     def _draw_why(self) -> None:
         scene, rank = self._scene, self._rank
         if scene.facts:
-            mark = self.browser.mark_on("request", self.request_id)
+            mark = self.browser.marks.on("request", self.request_id)
             self.why.fill(lambda width, ink: why_lines(scene, rank, mark, width, ink))
 
     # Keys -----------------------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from rich.text import Text
 from tracelens import units
 from tracelens.text.bars import FILL
 from tracelens.text.terminal import clean, shorten
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink
-from tracelens.tui.rows import Col, Row
 from tracelens.tui.words import clock
 from tracelens.units import STAGE_LETTERS, UNKNOWN, count, duration, percent, plural
 

@@ -14,11 +14,12 @@ from tracelens.marks import Mark
 from tracelens.store import Narrow
 from tracelens.text.bars import Piece
 from tracelens.text.terminal import clean, shorten
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.dialogs import Choice, Prompt
 from tracelens.tui.draw import stage_bar
 from tracelens.tui.listed import QUERY, Page
 from tracelens.tui.pane import Asked, Pane
-from tracelens.tui.rows import PAGE, Col, Row, Rows
+from tracelens.tui.rows import PAGE, Rows
 from tracelens.tui.view import View
 from tracelens.tui.words import clock
 from tracelens.units import count, duration, percentile
@@ -60,7 +61,9 @@ class Requests(View):
         super().__init__()
         self.where = given
         self.order = order
-        self.rows = Rows("requests", self._cols(), name="requests")
+        self.rows = Rows(
+            "requests", (Col("request", 30, self._request, "request_id"), *_COLS), name="requests"
+        )
         self.head = Pane("how many there are", name="head")
 
     def title_text(self) -> str:
@@ -206,58 +209,9 @@ class Requests(View):
         """The row under the cursor."""
         return self.rows.plain_text()
 
-    def _cols(self) -> tuple[Col, ...]:
-        def name(row: Row, ink: Ink) -> Text:
-            star = "★ " if self.browser.mark_on("request", row["request_id"]) else ""
-            return Text(star + shorten(clean(row["request_id"]), 30 - len(star), middle=True), style=ink.link)
-
-        return (
-            Col("request", 30, name, "request_id"),
-            Col(
-                "TTFT",
-                9,
-                lambda row, ink: Text(duration(row["ttft_s"]), style=ink.strong),
-                "ttft_s",
-                right=True,
-            ),
-            Col(
-                "rank",
-                6,
-                lambda row, _: Text(percentile(row["ttft_percentile_ratio"])),
-                "ttft_percentile_ratio",
-                right=True,
-            ),
-            Col("where it went", _BAR + 1, _bar),
-            Col("queue", 9, lambda row, _: Text(duration(row["queue_s"])), "queue_s", right=True),
-            Col("prefill", 9, lambda row, _: Text(duration(row["prefill_s"])), "prefill_s", right=True),
-            Col("TPOT", 8, lambda row, _: Text(duration(row["tpot_s"])), "tpot_s", right=True),
-            Col("E2E", 9, _end_to_end, "e2e_s", right=True),
-            Col("tokens in", 9, lambda row, _: Text(count(row["input_tokens"])), "input_tokens", right=True),
-            Col(
-                "cached",
-                7,
-                lambda row, _: Text(count(row["cached_input_tokens"])),
-                "cached_input_tokens",
-                right=True,
-            ),
-            Col("out", 6, lambda row, _: Text(count(row["output_tokens"])), "output_tokens", right=True),
-            Col(
-                "status",
-                8,
-                lambda row, ink: Text(row["status"], style=ink.plain if row["status"] == "ok" else ink.bad),
-                "status",
-            ),
-            Col("arrived", 12, lambda row, _: Text(clock(row["arrival_ts"], finely=True)), "arrival_ts"),
-            Col(
-                "preempted",
-                9,
-                lambda row, _: Text(count(row["preemption_count"])),
-                "preemption_count",
-                right=True,
-            ),
-            Col("label", 14, lambda row, _: Text(clean(row["label"] or "")), "label"),
-            Col("end", 10, lambda row, _: Text(clean(row["finish_reason"] or "")), "finish_reason"),
-        )
+    def _request(self, row: Row, ink: Ink) -> Text:
+        star = "★ " if self.browser.marks.on("request", row["request_id"]) else ""
+        return Text(star + shorten(clean(row["request_id"]), 30 - len(star), middle=True), style=ink.link)
 
 
 def _bar(row: Row, ink: Ink) -> Text:
@@ -285,3 +239,36 @@ def _percentile(given: str) -> float:
 
 def _check_percentile(given: str) -> None:
     _percentile(given)
+
+
+_COLS: Final = (
+    Col("TTFT", 9, lambda row, ink: Text(duration(row["ttft_s"]), style=ink.strong), "ttft_s", right=True),
+    Col(
+        "rank",
+        6,
+        lambda row, _: Text(percentile(row["ttft_percentile_ratio"])),
+        "ttft_percentile_ratio",
+        right=True,
+    ),
+    Col("where it went", _BAR + 1, _bar),
+    Col("queue", 9, lambda row, _: Text(duration(row["queue_s"])), "queue_s", right=True),
+    Col("prefill", 9, lambda row, _: Text(duration(row["prefill_s"])), "prefill_s", right=True),
+    Col("TPOT", 8, lambda row, _: Text(duration(row["tpot_s"])), "tpot_s", right=True),
+    Col("E2E", 9, _end_to_end, "e2e_s", right=True),
+    Col("tokens in", 9, lambda row, _: Text(count(row["input_tokens"])), "input_tokens", right=True),
+    Col(
+        "cached", 7, lambda row, _: Text(count(row["cached_input_tokens"])), "cached_input_tokens", right=True
+    ),
+    Col("out", 6, lambda row, _: Text(count(row["output_tokens"])), "output_tokens", right=True),
+    Col(
+        "status",
+        8,
+        lambda row, ink: Text(row["status"], style=ink.plain if row["status"] == "ok" else ink.bad),
+        "status",
+    ),
+    Col("arrived", 12, lambda row, _: Text(clock(row["arrival_ts"], finely=True)), "arrival_ts"),
+    Col("preempted", 9, lambda row, _: Text(count(row["preemption_count"])), "preemption_count", right=True),
+    Col("label", 14, lambda row, _: Text(clean(row["label"] or "")), "label"),
+    Col("end", 10, lambda row, _: Text(clean(row["finish_reason"] or "")), "finish_reason"),
+)
+"""The columns after the name."""

@@ -12,9 +12,10 @@ from textual.containers import VerticalScroll
 from tracelens.store import Result
 from tracelens.text.paths import common_folder
 from tracelens.text.terminal import clean, shorten, wrap
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.ink import Ink
 from tracelens.tui.pane import Pane
-from tracelens.tui.rows import Col, Row, Rows
+from tracelens.tui.rows import Rows
 from tracelens.tui.view import View
 from tracelens.tui.words import clock
 from tracelens.units import UNKNOWN, count, duration, plural

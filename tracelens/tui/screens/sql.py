@@ -17,9 +17,11 @@ from tracelens.errors import TracelensError
 from tracelens.store import Result
 from tracelens.text.rows import cell, is_number
 from tracelens.text.terminal import clean, columns
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.dialogs import Choice
+from tracelens.tui.outbox import state_folder
 from tracelens.tui.pane import Pane
-from tracelens.tui.rows import Col, Row, Rows
+from tracelens.tui.rows import Rows
 from tracelens.tui.view import View
 from tracelens.units import count
 
@@ -162,7 +164,7 @@ class SqlView(View):
     def action_export(self) -> None:
         """Write all rows into a file."""
         text = self.editor.text
-        self.browser.export_rows(lambda: self.browser.case.sql(text), "query")
+        self.browser.outbox.export_rows(lambda: self.browser.case.sql(text), "query")
 
     def copied_text(self) -> str:
         """The row under the cursor."""
@@ -197,8 +199,6 @@ def _offered(tables: list[Row], fields: list[Row], text: str, word: str) -> list
 
 
 def _history_path() -> Path:
-    from tracelens.tui.app import state_folder
-
     return state_folder() / "sql_history.json"
 
 

@@ -1,0 +1,88 @@
+"""Columns of a table: which of them fit, and a row or the heading drawn in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.text import Text
+
+from tracelens.tui.ink import Ink
+
+_GAP: Final = 2
+_MARK: Final = 2
+"""Columns before the first cell: the cursor's mark."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Col:
+    """A column: its width, and how a row's cell is drawn.  `key` is the query's column by which it is ordered."""
+
+    title: str
+    width: int
+    draw: Callable[[Row, Ink], Text]
+    key: str = ""
+    right: bool = False
+    grows: bool = False
+    """Takes what width is left over."""
+
+
+Placed = tuple[Col, int]
+"""A column that is shown, and how wide."""
+
+
+def layout(cols: Sequence[Col], first: int, width: int) -> list[Placed]:
+    """The columns that fit, each with its width: the first one, then those from the place `first` on."""
+    left = width - _MARK
+    taken: list[Placed] = []
+    for col in (cols[0], *cols[first:]):
+        size = min(col.width, left) if not taken else col.width
+        if size > left:
+            break
+        taken.append((col, size))
+        left -= size + _GAP
+    growing = [place for place, (col, _) in enumerate(taken) if col.grows]
+    for place in growing[:1]:
+        col, size = taken[place]
+        taken[place] = (col, size + max(left + _GAP, 0))
+    return taken
+
+
+def heading(placed: Sequence[Placed], ordered_by: str, ink: Ink) -> Text:
+    """The titles; the column that orders the rows (``ttft_s DESC``) has an arrow."""
+    line = Text("  ", no_wrap=True)
+    for col, size in placed:
+        arrow = _arrow(col, ordered_by)
+        line.append_text(_fitted(Text(col.title + arrow, style=ink.head), size, right=col.right))
+        line.append(" " * _GAP)
+    return line
+
+
+def _arrow(col: Col, ordered_by: str) -> str:
+    name, _, way = ordered_by.partition(" ")
+    return ("▼" if way.upper() == "DESC" else "▲") if col.key and name == col.key else ""
+
+
+def row_line(row: Row, placed: Sequence[Placed], ink: Ink, *, marked: bool) -> Text:
+    """A row; the one under the cursor is marked."""
+    line = Text("▸ " if marked else "  ", style=ink.strong if marked else "", no_wrap=True)
+    for col, size in placed:
+        line.append_text(_fitted(col.draw(row, ink), size, right=col.right))
+        line.append(" " * _GAP)
+    return line
+
+
+def _fitted(text: Text, size: int, *, right: bool) -> Text:
+    text = text.copy()
+    text.no_wrap = True
+    if text.cell_len > size:
+        text.truncate(size, overflow="ellipsis")
+    blanks = max(size - text.cell_len, 0)
+    if right:
+        text.pad_left(blanks)
+    else:
+        text.pad_right(blanks)
+    return text
