@@ -10,7 +10,7 @@ import click
 
 from tracelens.cli.configuration import slo_of
 from tracelens.cli.options import on_case, slo_option
-from tracelens.cli.output import document_kind, note, say, write_document
+from tracelens.cli.output import document_kind, remark, say, write_document
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
 
@@ -67,10 +67,11 @@ def compare(
     A run is a label of the case, or FILE::LABEL of another one (FILE:: where it has a single run).
 
     \b
-    tracelens compare before after
-    tracelens compare before after --slo ttft=1s --fail-on-regression 10
-    tracelens compare before after -o fix.html
-    tracelens compare monday.duckdb::default tuesday.duckdb::default
+    Examples:
+      tracelens compare before after
+      tracelens compare before after --slo ttft=1s --fail-on-regression 10
+      tracelens compare before after -o fix.html
+      tracelens compare monday.duckdb::default tuesday.duckdb::default
 
     Exit code: 0 fine, 1 a regression beyond --fail-on-regression, 4 the runs cannot be compared.
     """
@@ -82,7 +83,7 @@ def compare(
         found = compared(before, after, slo_of(slo_text))
     if target:
         write_document(_document(found, kind), target)
-        note(found.verdict)
+        remark(found.verdict)
     else:
         for line in _lines(found, format_name):
             say(line)

@@ -48,8 +48,9 @@ def report(
     """Write what `check` and the screens show into one document.
 
     \b
-    tracelens report -o post-mortem.html
-    tracelens report -o post-mortem.md --slo ttft=1s --redact
+    Examples:
+      tracelens report -o post-mortem.html
+      tracelens report -o post-mortem.md --slo ttft=1s --redact
     """
     kind = document_kind(target)
     slo = slo_of(slo_text)
