@@ -83,6 +83,9 @@ timeout_option = click.option(
 )
 
 
+redact_option = click.option(
+    "--redact", is_flag=True, help="Replace ids, hosts, addresses and folders by words such as request-1."
+)
 slo_option = click.option(
     "--slo",
     "slo_text",
