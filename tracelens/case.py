@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from tracelens.check import Check, run_rules
 from tracelens.named import named_query
 from tracelens.rulebook import rulebook
 from tracelens.store import Listing, Narrow, Result, Stop, Store
+
+_LOG: Final = logging.getLogger(__name__)
+"""Hears of each question when it is answered, for ``--verbose``."""
 
 
 class Case:
@@ -18,6 +22,7 @@ class Case:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._store = Store(self.path)
+        _LOG.info("%s: opened, %s bytes", self.path, f"{self.path.stat().st_size:,}")
 
     def query(
         self,
@@ -36,7 +41,9 @@ class Case:
         """
         query = named_query(name)
         sql = narrow.around(query.sql) if narrow else query.sql
-        return self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
+        found = self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
+        _LOG.info("query %s: %s rows", name, f"{len(found.rows):,}")
+        return found
 
     def listing(self) -> Listing:
         """A place for the rows of one named query that are looked at page by page; close it."""
@@ -46,7 +53,9 @@ class Case:
         self, text: str, *, limit: int | None = None, timeout_s: float | None = None, stop: Stop | None = None
     ) -> Result:
         """Rows of any SQL that only reads.  It sees the case and nothing else: no files, no network."""
-        return self._store.run(text, limit=limit, timeout_s=timeout_s, stop=stop)
+        found = self._store.run(text, limit=limit, timeout_s=timeout_s, stop=stop)
+        _LOG.info("sql: %s rows", f"{len(found.rows):,}")
+        return found
 
     def check(
         self,

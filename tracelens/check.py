@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ _SHARED: Final = 4
 """Rules from which on a view is computed once for all of them."""
 _COSTLY: Final = ("_tail_candidate",)
 """Views that a rule reads several times over, through views above them."""
+_LOG: Final = logging.getLogger(__name__)
+"""Hears of each step when it is done, for ``--verbose``."""
 _MEASURED: Final = "measured_"
 _THRESHOLD: Final = "threshold_"
 
@@ -95,7 +98,8 @@ def run_rules(
         scene = _scene(sitting, run)
         _keep_shared(sitting, rules)
         ranked = sorted(
-            (one for rule in rules for one in _outcomes(scene, rule, params[rule.name])), key=_rank
+            (one for rule in rules for one in _heard(rule, _outcomes(scene, rule, params[rule.name]))),
+            key=_rank,
         )
         plan = make_plan((one for one in ranked if one.outcome == "fired"), _settings(sitting))
         final = _with_texts(scene, [keep_planned(one, plan) for one in ranked])
@@ -112,6 +116,7 @@ def _keep_shared(sitting: Sitting, rules: Sequence[Rule]) -> None:
         if readers >= _SHARED or (readers and (view in needed or view in _COSTLY)):
             with contextlib.suppress(QueryError):
                 sitting.keep(view)
+                _LOG.info("view %s: computed for all rules", view)
 
 
 def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -188,6 +193,11 @@ def _outcomes(scene: _Scene, rule: Rule, params: Mapping[str, Any]) -> list[Outc
         *said,
         *(_not_evaluated(scene, rule, run, lacking[run]) for run in scene.runs if run not in spoken_for),
     ]
+
+
+def _heard(rule: Rule, outcomes: list[Outcome]) -> list[Outcome]:
+    _LOG.info("rule %s: %s", rule.name, ", ".join(dict.fromkeys(one.outcome for one in outcomes)))
+    return outcomes
 
 
 def _not_evaluated(scene: _Scene, rule: Rule, run: str, lacking: Sequence[str]) -> Outcome:

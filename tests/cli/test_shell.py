@@ -40,7 +40,7 @@ def test_help_is_quick() -> None:
 
 
 def test_examples_in_help_texts_keep_their_lines(run) -> None:
-    assert "\n  tracelens check    " in run("--help").stdout
+    assert "\n    tracelens check    " in run("--help").stdout
     for name in cli.commands:
         assert "\\b" not in run(name, "--help").stdout, name
 

@@ -72,11 +72,11 @@ def samples() -> list[tuple[Format, Claim, bytes]]:
     return found
 
 
-def wide(chance: random.Random, data: bytes, other: bytes) -> tuple[bytes, int]:
+def wide(chance: random.Random, data: bytes, other: bytes, count: int = WIDE_LINES) -> tuple[bytes, int]:
     """Many lines of a file in any order, each broken; and how many."""
     lines = [line[:LONGEST_LINE] for line in data.split(b"\n")]
     broken = []
-    for _ in range(WIDE_LINES):
+    for _ in range(count):
         text = bytearray(chance.choice(lines))
         for _ in range(chance.choice((1, 1, 1, 2, 4))):
             _break(chance, text, other)

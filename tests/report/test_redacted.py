@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from report_pages import document, written
 
+from tracelens.cli import cli
+from tracelens.compare import Comparison, Difference
 from tracelens.ingestion import IngestOptions, ingest
 from tracelens.marks import Mark, write_marks
+from tracelens.outcomes import Evidence, Outcome
 from tracelens.report import redacted
 
 INCIDENT = Path(__file__).parent.parent / "cli" / "data" / "incident"
@@ -132,3 +136,59 @@ def test_the_host_of_a_gpu_is_a_word() -> None:
 def test_any_document_is_redacted_and_keeps_its_shape(found: Any) -> None:
     after = redacted({"any": found})["any"]
     assert numbers(after) == numbers(found)
+
+
+@pytest.fixture(scope="module")
+def two_cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Cases of two servers whose names are to be hidden, in a folder whose name is too."""
+    folder = tmp_path_factory.mktemp("y") / FOLDERS[0]
+    folder.mkdir()
+    rows = [json.loads(line) for line in (INCIDENT / "client.jsonl").read_text().splitlines()]
+    (folder / "client.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 4))
+    log = (INCIDENT / "server.log").read_text().rstrip("\n")
+    cases = []
+    for number, host in enumerate(("zebra-one", "zebra-two")):
+        args = f"INFO 11-29 12:46:40 [utils.py:1] non-default args: {{'host': '{host}', 'port': 8000}}"
+        (folder / f"{number}.log").write_text("\n".join([log, args, *(STAMP + said for said in SAID)]) + "\n")
+        cases.append(folder / f"case{number}.duckdb")
+        ingest(
+            [str(folder / "client.jsonl"), str(folder / f"{number}.log")],
+            cases[-1],
+            IngestOptions(f"run{number}"),
+        )
+    return cases[0], cases[1]
+
+
+def test_a_comparison_names_nobody(two_cases: tuple[Path, Path]) -> None:
+    names = [f"{case}::run{number}" for number, case in enumerate(two_cases)]
+    result = CliRunner().invoke(cli, ["compare", *names, "--format", "json", "--redact"])
+    assert result.exit_code in (0, 4), result.output
+    for name in ("zebra-one", "zebra-two", *FOLDERS, *HOSTS, *ADDRESSES, *SECRETS):
+        assert name not in result.stdout
+    hidden = json.loads(result.stdout)
+    assert (hidden["before"], hidden["after"]) == ("case0.duckdb::run0", "case1.duckdb::run1")
+    (host,) = [one for one in hidden["differences"] if one["fact"] == "host"]
+    assert (host["before"], host["after"]) == ("host-1", "host-2")
+
+
+def test_every_text_of_a_comparison_is_redacted() -> None:
+    said = Outcome(
+        "gpu.throttling", "gpu-throttling", "Clocks fall", "", "fired", "warning", "high", "a", "zebra GPU 0",
+        f"zebra GPU 0 is slow for chatcmpl-77 of {SECRETS[1]}", evidence=(Evidence("/srv/acme-secret/gpu.log", 3, "x"),),
+    )  # fmt: skip
+    found = Comparison(
+        "a",
+        "b",
+        (Difference("setting", "host", "zebra", "lion"),),
+        "Worse: zebra GPU 0",
+        new=(said,),
+        goodput=({"good_count": 3}, {}),
+    )
+    after = redacted(found)
+    assert after.goodput == found.goodput
+    assert isinstance(after, Comparison)
+    assert after.new[0].message == "host-1 GPU 0 is slow for request-1 of mail-1"
+    assert (after.new[0].subject, after.new[0].rule) == ("host-1 GPU 0", "gpu.throttling")
+    assert after.new[0].evidence == (Evidence("gpu.log", 3, "x"),)
+    assert after.verdict == "Worse: host-1 GPU 0"
+    assert after.differences[0].before == "host-1"

@@ -21,7 +21,7 @@ from tracelens.cli.demo import demo
 from tracelens.cli.edge import Edge
 from tracelens.cli.exporting import export
 from tracelens.cli.ingesting import ingest
-from tracelens.cli.options import debug_option
+from tracelens.cli.options import on_anything
 from tracelens.cli.reingesting import reingest
 from tracelens.cli.reporting import report
 from tracelens.cli.ruling import rules
@@ -41,18 +41,19 @@ __all__ = ["cli", "main"]
     ),
 )
 @click.version_option(__version__, prog_name="tracelens")
-@debug_option
+@on_anything
 def cli() -> None:
     """Where the time of an LLM request went, from the logs that are left after an incident.
 
     \b
-    tracelens ingest logs/          read what there is
-    tracelens check                 what went wrong, and what to do first
-    tracelens browse                the terminal UI
-    tracelens slowest               the worst requests, and their stages
-    tracelens show REQUEST_ID       one request from every side
-    tracelens compare A B           did the fix work
-    tracelens demo                  all of that on a sample incident
+    Examples:
+      tracelens ingest logs/          read what there is
+      tracelens check                 what went wrong, and what to do first
+      tracelens browse                the terminal UI
+      tracelens slowest               the worst requests, and their stages
+      tracelens show REQUEST_ID       one request from every side
+      tracelens compare A B           did the fix work
+      tracelens demo                  all of that on a sample incident
     """
 
 

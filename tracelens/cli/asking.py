@@ -72,6 +72,13 @@ def sql(
     """Ask a case anything in DuckDB's SQL; it is only read, and sees no files but the case.
 
     The query comes from the argument, from -f FILE, or from stdin.  `tracelens schema` names tables and columns.
+
+    \b
+    Examples:
+      tracelens sql "SELECT stage, p99_s FROM stage_summary"
+      tracelens sql -f question.sql --timeout 10
+      tracelens sql "SELECT * FROM request" -o requests.parquet
+      echo "SELECT count(*) FROM log_event" | tracelens sql
     """
     text = _text(query, script)
     outlet = _outlet(format_name, target, limit, timeout)
@@ -118,9 +125,10 @@ def query(
     """Run a named query: the same that the screens show.
 
     \b
-    tracelens query --list
-    tracelens query slowest by=tpot top=20 run=before
-    tracelens query request_list --where "ttft_s > 2" --order "queue_s DESC"
+    Examples:
+      tracelens query --list
+      tracelens query slowest by=tpot top=20 run=before
+      tracelens query request_list --where "ttft_s > 2" --order "queue_s DESC"
     """
     outlet = _outlet(format_name, target, limit, timeout)
     if list_them or name is None:

@@ -11,6 +11,7 @@ import click
 
 from tracelens.cli.options import on_case, run_option
 from tracelens.cli.reading import check_run, reading
+from tracelens.cli.voice import VERBOSE, asked_for
 from tracelens.errors import UsageError
 
 _LEAST: Final = (40, 12)
@@ -71,10 +72,22 @@ def browse(
     """Look at a case on the terminal: from the verdict down to one request and its log lines.
 
     Keys stand in the last line of every screen, all of them under ?.
+
+    \b
+    Examples:
+      tracelens browse
+      tracelens browse --screen requests --run before
+      tracelens browse --screen request --id chatcmpl-3f2a
+      tracelens browse --screenshot overview.svg --size 160x45
     """
     # Textual draws on stderr.
     if screenshot is None and not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("browse needs a terminal", hint="--screenshot FILE.svg draws a screen without one")
+    if screenshot is None and asked_for(VERBOSE):
+        raise UsageError(
+            "--verbose would write over the screen",
+            hint="tracelens check --verbose tells the same steps; --screenshot FILE.svg goes with it",
+        )
     if screenshot is not None and screenshot.suffix not in (".svg", ".txt"):
         raise UsageError(f"{screenshot}: a picture is .svg or .txt")
     with reading(case_path) as case:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracelens.cli.options import debug_option, format_option
+from tracelens.cli.options import format_option, on_anything
 from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import reading
 from tracelens.errors import UsageError
@@ -46,9 +46,16 @@ def _print(heads: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Ask this case; without it the tables of a new one are shown.",
 )
-@debug_option
+@on_anything
 def schema(table: str | None, format_name: str | None, case_path: Path | None) -> None:
-    """Show the tables and views of a case, or the columns of one TABLE with types and meaning."""
+    """Show the tables and views of a case, or the columns of one TABLE with types and meaning.
+
+    \b
+    Examples:
+      tracelens schema
+      tracelens schema request_stage
+      tracelens schema request --format md
+    """
     if table is None:
         _show(_ask("schema_tables", {}, case_path), format_name, ("name", "kind"))
         return
@@ -100,19 +107,31 @@ def _show(result: Result, format_name: str | None, fixed: Sequence[str] = ()) ->
 
 
 @click.group(invoke_without_command=True)
-@debug_option
+@on_anything
 @click.pass_context
 def formats(context: click.Context) -> None:
-    """List the formats that can be read, or show one."""
+    """List the formats that can be read, or show one.
+
+    \b
+    Examples:
+      tracelens formats
+      tracelens formats show vllm_log
+    """
     if context.invoked_subcommand is None:
         context.invoke(list_formats)
 
 
 @formats.command("list")
 @format_option
-@debug_option
+@on_anything
 def list_formats(format_name: str | None = None) -> None:
-    """List every format: what writes it, from which versions it is known, what it fills, and how complete that is."""
+    """List every format: what writes it, from which versions it is known, what it fills, and how complete that is.
+
+    \b
+    Examples:
+      tracelens formats list
+      tracelens formats list --format csv > formats.csv
+    """
     from tracelens.formats import FORMATS
 
     found = _described(sorted(FORMATS, key=lambda one: one.name))
@@ -126,9 +145,15 @@ def list_formats(format_name: str | None = None) -> None:
 @formats.command("show")
 @click.argument("name")
 @format_option
-@debug_option
+@on_anything
 def show_format(name: str, format_name: str | None) -> None:
-    """Show one format by its NAME: what it is, which tables it fills, how to record it, and a sample."""
+    """Show one format by its NAME: what it is, which tables it fills, how to record it, and a sample.
+
+    \b
+    Examples:
+      tracelens formats show vllm_log
+      tracelens formats show nvidia_dmon --format json
+    """
     from tracelens.formats import named
 
     one = named(name)

@@ -11,7 +11,7 @@ import click
 
 from tracelens.cli.configuration import place_of, rule_folders, settings, slo_of
 from tracelens.cli.options import on_case, run_option, slo_option
-from tracelens.cli.output import FORMATS, note, say, write
+from tracelens.cli.output import FORMATS, remark, say, write
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
 from tracelens.text.goodput import goodput, goodput_lines
@@ -52,7 +52,7 @@ class _Wanted:
                 f"{place_of(str(error), origins)}{error}", hint=f"{error.hint}{read}".removeprefix("; ")
             ) from error
         if files:
-            note(f"thresholds from {', '.join(files)}")
+            remark(f"thresholds from {', '.join(files)}")
         return check
 
 
@@ -107,6 +107,15 @@ def check(
     """Run the rules: what went wrong, how sure that is, what to do first, and what these files cannot decide.
 
     --format json is the whole check, md a page for a ticket, csv and jsonl a row per outcome. Thresholds can stand under [set] in $XDG_CONFIG_HOME/tracelens/config.toml or ./tracelens.toml.
+
+    \b
+    Examples:
+      tracelens check
+      tracelens check --fail-on warning                 in a script: exit code 1 where something is wrong
+      tracelens check --set queue.seats_exhausted.min_ratio=0.8
+      tracelens check --slo ttft=1s,tpot=50ms
+      tracelens check --run after --format md > ticket.md
+      tracelens check --checklist
 
     Exit code: 0 fine, 1 a finding at or above --fail-on, 3 a rule failed.
     """

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from tracelens.cli.configuration import slo_of
-from tracelens.cli.options import on_case, slo_option
-from tracelens.cli.output import document_kind, note, say, write_document
+from tracelens.cli.options import on_case, redact_option, slo_option
+from tracelens.cli.output import document_kind, remark, say, write_document
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
 
@@ -50,6 +51,7 @@ _MARK: Final = "::"
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a document instead; its ending says what: .html (one file, no network), .md or .json.",
 )
+@redact_option
 @on_case
 @click.pass_context
 def compare(
@@ -61,16 +63,18 @@ def compare(
     fail_on: float | None,
     format_name: str,
     target: Path | None,
+    redact: bool,
 ) -> None:
     """Say what changed from RUN_A to RUN_B, stage by stage, with 95 % intervals.
 
     A run is a label of the case, or FILE::LABEL of another one (FILE:: where it has a single run).
 
     \b
-    tracelens compare before after
-    tracelens compare before after --slo ttft=1s --fail-on-regression 10
-    tracelens compare before after -o fix.html
-    tracelens compare monday.duckdb::default tuesday.duckdb::default
+    Examples:
+      tracelens compare before after
+      tracelens compare before after --slo ttft=1s --fail-on-regression 10
+      tracelens compare before after -o fix.html --redact
+      tracelens compare monday.duckdb::default tuesday.duckdb::default
 
     Exit code: 0 fine, 1 a regression beyond --fail-on-regression, 4 the runs cannot be compared.
     """
@@ -80,9 +84,13 @@ def compare(
     with contextlib.ExitStack() as stack:
         before, after = (_side(stack, case_path, name) for name in (run_a, run_b))
         found = compared(before, after, slo_of(slo_text))
+    if redact:
+        from tracelens.report import redacted
+
+        found = redacted(replace(found, before=_bare(found.before), after=_bare(found.after)))
     if target:
         write_document(_document(found, kind), target)
-        note(found.verdict)
+        remark(found.verdict)
     else:
         for line in _lines(found, format_name):
             say(line)
@@ -105,6 +113,12 @@ def _side(stack: contextlib.ExitStack, case_path: Path, name: str) -> Side:
         run = _only_run(case)
     check_run(case, run)
     return Side(case, run, name)
+
+
+def _bare(label: str) -> str:
+    """A side's name without the folder of its file."""
+    file, mark, run = label.rpartition(_MARK)
+    return f"{Path(file).name}{mark}{run}" if mark else run
 
 
 def _only_run(case: Case) -> str:

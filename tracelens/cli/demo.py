@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tracelens.cli.checking import text_width
-from tracelens.cli.ingesting import report_lines
-from tracelens.cli.options import debug_option
+from tracelens.cli.ingesting import told
+from tracelens.cli.options import on_anything
 from tracelens.cli.output import say
 from tracelens.cli.slowest import screen
 from tracelens.errors import SourceError
@@ -26,9 +26,14 @@ _WORST = 5
 
 
 @click.command()
-@debug_option
+@on_anything
 def demo() -> None:
-    """Read the incident that comes with tracelens, check it, and show where its time went."""
+    """Read the incident that comes with tracelens, check it, and show where its time went.
+
+    \b
+    Examples:
+      tracelens demo
+    """
     import tracelens
     from tracelens import resources
     from tracelens.ingestion import ingest as read
@@ -38,7 +43,7 @@ def demo() -> None:
         raise SourceError(f"{logs}: the sample incident is not there", hint="install tracelens again")
     path = Path(tempfile.mkdtemp(prefix="tracelens-demo-")) / "incident.duckdb"
     say(f"$ tracelens ingest {logs} -c {path}")
-    for line in report_lines(read([str(logs)], path)):
+    for line in told(read([str(logs)], path)):
         say(line)
     with tracelens.open(path) as case:
         _show(case)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import click
 
-from tracelens.cli.options import DEBUG
 from tracelens.cli.output import note
+from tracelens.cli.voice import DEBUG, asked_for
 from tracelens.errors import TracelensError
 
 INTERRUPTED: Final = 130
@@ -47,7 +47,7 @@ class Edge(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001 - the outermost edge: no traceback unless asked for
-            if ctx.find_root().meta.get(DEBUG):
+            if asked_for(DEBUG):
                 traceback.print_exc()
             ctx.exit(_told(error))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracelens.cli.options import on_case, run_option
-from tracelens.cli.output import note
+from tracelens.cli.output import remark
 from tracelens.cli.reading import check_run, reading
 from tracelens.errors import UsageError
 from tracelens.units import plural, size
@@ -39,9 +39,10 @@ def export(case_path: Path, format_name: str, target: Path, run: str) -> None:
     """Write a case for other tools: requests with their stages, engine steps, counters of engine and GPU.
 
     \b
-    tracelens export --format perfetto -o trace.json     open it in ui.perfetto.dev
-    tracelens export --format otlp -o spans.jsonl
-    tracelens export --format parquet -o tables/
+    Examples:
+      tracelens export --format perfetto -o trace.json     open it in ui.perfetto.dev
+      tracelens export --format otlp -o spans.jsonl
+      tracelens export --format parquet -o tables/
     """
     if format_name == "parquet":
         _parquet(case_path, target, run)
@@ -51,7 +52,7 @@ def export(case_path: Path, format_name: str, target: Path, run: str) -> None:
     with reading(case_path) as case:
         check_run(case, run)
         written = _write(target, WRITERS[format_name](case, run))
-    note(f"{target}: {size(written)}")
+    remark(f"{target}: {size(written)}")
 
 
 def _parquet(case_path: Path, target: Path, run: str) -> None:
@@ -60,7 +61,7 @@ def _parquet(case_path: Path, target: Path, run: str) -> None:
     if run:
         raise UsageError("parquet is the whole case: --run does not go with it")
     rows = write_parquet(case_path, target)
-    note(f"{target}: {plural(len(rows), 'file')}, {plural(sum(rows.values()), 'row')}")
+    remark(f"{target}: {plural(len(rows), 'file')}, {plural(sum(rows.values()), 'row')}")
 
 
 def _write(target: Path, parts: Iterable[bytes]) -> int:

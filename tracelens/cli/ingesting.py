@@ -12,6 +12,7 @@ import click
 
 from tracelens.cli.options import DEFAULT_CASE, on_case
 from tracelens.cli.output import say
+from tracelens.cli.voice import QUIET, VERBOSE, asked_for
 from tracelens.text.terminal import clean, columns, pad, shorten
 from tracelens.units import count, percent, plural, size
 
@@ -47,7 +48,6 @@ _EXACT: Final = ("stamps are UTC instants",)
     is_flag=True,
     help="Keep prompt and output text; else only lengths and fingerprints are kept.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print only the files that were not read.")
 @on_case
 @click.pass_context
 def ingest(
@@ -61,7 +61,6 @@ def ingest(
     client_tz: str | None,
     date: datetime | None,
     keep_text: bool,
-    quiet: bool,
 ) -> None:
     """Read logs into a case.
 
@@ -69,10 +68,11 @@ def ingest(
     Each file's format is found by its content.  The same files again change nothing.
 
     \b
-    tracelens ingest logs/                          everything in a folder
-    tracelens ingest before/ --run before           two runs in one case, to compare
-    tracelens ingest bundle.tar.gz --tz Europe/Berlin
-    kubectl logs POD | tracelens ingest -
+    Examples:
+      tracelens ingest logs/                          everything in a folder
+      tracelens ingest before/ --run before           two runs in one case, to compare
+      tracelens ingest bundle.tar.gz --tz Europe/Berlin
+      kubectl logs POD | tracelens ingest -
 
     Exit code: 0 all files read, 1 some not recognised (the others are in), 3 nothing could be ingested.
     """
@@ -82,7 +82,7 @@ def ingest(
     times = TimeOptions(tz, gpu_tz, client_tz, date.date() if date else None)
     with progress() as on_progress:
         report = read(sources, case_path, IngestOptions(run, format_name, times, keep_text), on_progress)
-    for line in _unread_lines(report) if quiet else report_lines(report):
+    for line in told(report):
         say(line)
     context.exit(exit_code(report))
 
@@ -96,6 +96,11 @@ def exit_code(report: IngestReport) -> int:
     return 2 if all(one.state in (State.UNREADABLE, State.EMPTY) for one in report.files) else 3
 
 
+def told(report: IngestReport) -> Iterator[str]:
+    """What is printed of an ingest: with ``--quiet`` only the files that were not read."""
+    return _unread_lines(report) if asked_for(QUIET) else _report_lines(report)
+
+
 def _unread_lines(report: IngestReport) -> Iterator[str]:
     from tracelens.ingestion import State
 
@@ -104,7 +109,7 @@ def _unread_lines(report: IngestReport) -> Iterator[str]:
             yield f"{clean(one.path)}  {clean(_fate(one))}"
 
 
-def report_lines(report: IngestReport) -> Iterator[str]:
+def _report_lines(report: IngestReport) -> Iterator[str]:
     """One line per file, what needs saying about it indented below, and a closing line."""
     size_of_path = min(max((columns(clean(one.path)) for one in report.files), default=0), _WIDEST_PATH)
     for one in report.files:
@@ -168,7 +173,7 @@ def _closing(report: IngestReport) -> Iterator[str]:
 @contextlib.contextmanager
 def progress() -> Iterator[OnProgress | None]:
     """A progress bar on stderr, where that is a terminal: bytes, rate, time left, and the file at hand."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or asked_for(QUIET) or asked_for(VERBOSE):
         yield None
         return
     started = time.monotonic()

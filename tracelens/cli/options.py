@@ -9,20 +9,32 @@ from typing import Any, Final, TypeVar
 import click
 
 from tracelens.cli.output import FORMATS
+from tracelens.cli.voice import remember
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-DEBUG: Final = "tracelens.debug"
 DEFAULT_CASE: Final = "incident.duckdb"
 
 
-def _set_debug(context: click.Context, _: click.Parameter, given: bool) -> None:
-    if given:
-        context.find_root().meta[DEBUG] = True
+def _voice_option(*names: str, says: str) -> Callable[[Command], Command]:
+    return click.option(*names, is_flag=True, expose_value=False, callback=remember, help=says)
 
 
-debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks of errors."
+_VOICE: Final = (
+    _voice_option("-q", "--quiet", says="Only errors, and what was left out; no progress, no remarks."),
+    _voice_option(
+        "-v", "--verbose", says="Tell each step on stderr: what was read, how long it took, peak memory."
+    ),
+    _voice_option("--debug", says="Show tracebacks of errors."),
 )
+
+
+def on_anything(command: Command) -> Command:
+    """What every command understands, before and after its name: ``--quiet``, ``--verbose`` and ``--debug``."""
+    for option in reversed(_VOICE):
+        command = option(command)
+    return command
+
+
 _case = click.option(
     "-c",
     "--case",
@@ -71,6 +83,9 @@ timeout_option = click.option(
 )
 
 
+redact_option = click.option(
+    "--redact", is_flag=True, help="Replace ids, hosts, addresses and folders by words such as request-1."
+)
 slo_option = click.option(
     "--slo",
     "slo_text",
@@ -80,5 +95,5 @@ slo_option = click.option(
 
 
 def on_case(command: Command) -> Command:
-    """A command that works on a case: ``-c/--case`` and ``--debug``."""
-    return _case(debug_option(command))
+    """A command that works on a case: ``-c/--case``, and what every command understands."""
+    return _case(on_anything(command))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tracelens.cli.voice import QUIET, asked_for
 from tracelens.errors import UsageError
 from tracelens.text.rows import FORMATS, write_file, write_rows
 from tracelens.text.terminal import clean_lines
@@ -15,7 +16,17 @@ if TYPE_CHECKING:
 
     from tracelens.store import Result
 
-__all__ = ["DOCUMENTS", "FORMATS", "chosen", "document_kind", "note", "say", "write", "write_document"]
+__all__ = [
+    "DOCUMENTS",
+    "FORMATS",
+    "chosen",
+    "document_kind",
+    "note",
+    "remark",
+    "say",
+    "write",
+    "write_document",
+]
 
 DOCUMENTS: Final = (".html", ".md", ".json")
 """Endings of a document's file."""
@@ -32,8 +43,14 @@ def chosen(given: str | None, target: Path | None = None) -> str:
 
 
 def note(text: str) -> None:
-    """One remark on stderr."""
+    """One line on stderr that must be read: an error, or what the output leaves out."""
     print(clean_lines(text), file=sys.stderr)
+
+
+def remark(text: str) -> None:
+    """One line on stderr that may go unsaid with ``--quiet``."""
+    if not asked_for(QUIET):
+        note(text)
 
 
 def say(text: str = "") -> None:
@@ -63,4 +80,4 @@ def write_document(text: str, target: Path) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
-    note(f"{target}: {size(len(text.encode()))}")
+    remark(f"{target}: {size(len(text.encode()))}")

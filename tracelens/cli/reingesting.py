@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracelens.cli.ingesting import exit_code, progress, report_lines
+from tracelens.cli.ingesting import exit_code, progress, told
 from tracelens.cli.options import on_case
 from tracelens.cli.output import say
 
@@ -30,9 +30,10 @@ def reingest(context: click.Context, case_path: Path, into: Path | None, without
     when everything has been read; if a source is gone, nothing changes.
 
     \b
-    tracelens reingest                       the case here, in place
-    tracelens reingest -c old.duckdb -o new.duckdb
-    tracelens reingest --without-gone        what is left of the files
+    Examples:
+      tracelens reingest                       the case here, in place
+      tracelens reingest -c old.duckdb -o new.duckdb
+      tracelens reingest --without-gone        what is left of the files
 
     Exit code: as of ingest; 2 where a source is gone.
     """
@@ -41,6 +42,6 @@ def reingest(context: click.Context, case_path: Path, into: Path | None, without
     with progress() as on_progress:
         reports = read_again(case_path, into, without_gone=without_gone, on_progress=on_progress)
     for report in reports:
-        for line in report_lines(report):
+        for line in told(report):
             say(line)
     context.exit(max(map(exit_code, reports), default=0))

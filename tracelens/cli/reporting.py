@@ -9,7 +9,7 @@ import click
 
 from tracelens.cli.checking import rules_option
 from tracelens.cli.configuration import rule_folders, settings, slo_of
-from tracelens.cli.options import on_case, run_option, slo_option
+from tracelens.cli.options import on_case, redact_option, run_option, slo_option
 from tracelens.cli.output import document_kind, write_document
 from tracelens.cli.reading import reading
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     required=True,
     help="File to write; its ending says what: .html (one file, no network), .md or .json.",
 )
-@click.option(
-    "--redact", is_flag=True, help="Replace ids, hosts, addresses and folders by words such as request-1."
-)
+@redact_option
 @click.option(
     "--set", "given", multiple=True, metavar="RULE.PARAM=VALUE", help="Another threshold, as in check."
 )
@@ -48,8 +46,9 @@ def report(
     """Write what `check` and the screens show into one document.
 
     \b
-    tracelens report -o post-mortem.html
-    tracelens report -o post-mortem.md --slo ttft=1s --redact
+    Examples:
+      tracelens report -o post-mortem.html
+      tracelens report -o post-mortem.md --slo ttft=1s --redact
     """
     kind = document_kind(target)
     slo = slo_of(slo_text)

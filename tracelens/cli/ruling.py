@@ -9,7 +9,7 @@ import click
 
 from tracelens.cli.checking import rules_option, text_width
 from tracelens.cli.configuration import rule_folders
-from tracelens.cli.options import debug_option, format_option
+from tracelens.cli.options import format_option, on_anything
 from tracelens.cli.output import chosen, note, say, write
 from tracelens.errors import UsageError
 from tracelens.text.grid import Column, grid
@@ -28,10 +28,17 @@ _BROKEN: Final = 3
 
 
 @click.group(invoke_without_command=True)
-@debug_option
+@on_anything
 @click.pass_context
 def rules(context: click.Context) -> None:
-    """List the rules of `check`, show one, or test them."""
+    """List the rules of `check`, show one, or test them.
+
+    \b
+    Examples:
+      tracelens rules
+      tracelens rules show queue.seats_exhausted
+      tracelens rules test my_rules/
+    """
     if context.invoked_subcommand is None:
         context.invoke(list_rules)
 
@@ -39,9 +46,15 @@ def rules(context: click.Context) -> None:
 @rules.command("list")
 @rules_option
 @format_option
-@debug_option
+@on_anything
 def list_rules(rules: tuple[Path, ...] = (), format_name: str | None = None) -> None:
-    """List every rule: its name, the cause that it names, how severe it is."""
+    """List every rule: its name, the cause that it names, how severe it is.
+
+    \b
+    Examples:
+      tracelens rules list
+      tracelens rules list --rules my_rules/ --format csv
+    """
     found, kind = _rulebook(rules), chosen(format_name)
     if kind != "table":
         write(_described(found), kind)
@@ -61,11 +74,16 @@ def list_rules(rules: tuple[Path, ...] = (), format_name: str | None = None) -> 
 @click.argument("name")
 @rules_option
 @format_option
-@debug_option
+@on_anything
 def show_rule(name: str, rules: tuple[Path, ...], format_name: str | None) -> None:
     """Show one rule by its NAME: the belief it tests, its thresholds, what to do, and its SQL.
 
     On a terminal and in a pipe this is text; other formats give the row of `rules list`.
+
+    \b
+    Examples:
+      tracelens rules show queue.seats_exhausted
+      tracelens rules show queue.seats_exhausted --format json
     """
     rule = next((one for one in _rulebook(rules) if one.name == name), None)
     if rule is None:
@@ -79,10 +97,15 @@ def show_rule(name: str, rules: tuple[Path, ...], format_name: str | None) -> No
 
 @rules.command("test")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False, exists=True))
-@debug_option
+@on_anything
 @click.pass_context
 def test_rules(context: click.Context, folder: Path | None) -> None:
     """Test the rules in a folder DIR, else those of tracelens: the laws that every rule keeps, and the cases beside it.
+
+    \b
+    Examples:
+      tracelens rules test
+      tracelens rules test my_rules/
 
     Exit code: 0 all pass, 3 some do not.
     """

@@ -55,6 +55,12 @@ def show(case_path: Path, request_id: str, run: str, format_name: str | None) ->
 
     REQUEST_ID may be the server's or the client's id, with or without the 8 hex digits that vLLM adds, a trace id, or a
     part of any of them that is found once.  --format json gives everything in one object; csv, jsonl and md give the stages.
+
+    \b
+    Examples:
+      tracelens show chatcmpl-3f2a9c
+      tracelens show 3f2a9c --run before             a part of an id will do
+      tracelens show 3f2a9c --format json > request.json
     """
     with reading(case_path) as case:
         check_run(case, run)

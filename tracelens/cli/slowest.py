@@ -41,6 +41,12 @@ def slowest(case_path: Path, by: str, top: int, run: str, format_name: str | Non
     """Show the worst requests with their stages.
 
     TTFT and E2E are the client's where a client file has the request, else the server's.
+
+    \b
+    Examples:
+      tracelens slowest
+      tracelens slowest --by queue --top 20
+      tracelens slowest --by e2e --run after --format csv > worst.csv
     """
     kind = chosen(format_name)
     with reading(case_path) as case:

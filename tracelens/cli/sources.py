@@ -85,9 +85,10 @@ def sources(
     what to switch on.  --next-time prints that as a commented script.
 
     \b
-    tracelens sources                      what is in the case
-    tracelens sources --verify             whether the files are still the same; exit code 1 if not
-    tracelens sources --next-time > f.sh   what to record the next time
+    Examples:
+      tracelens sources                      what is in the case
+      tracelens sources --verify             whether the files are still the same; exit code 1 if not
+      tracelens sources --next-time > f.sh   what to record the next time
     """
     if check_files:
         context.exit(verified(case_path, run, format_name))

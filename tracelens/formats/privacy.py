@@ -92,6 +92,11 @@ def scrubbed(
     return {name: _scrubbed(name, frame, keep_text, prompt_key) for name, frame in tables.items()}
 
 
+def scrubbed_text(text: str) -> str:
+    """One text, free of the same."""
+    return str(_told(pl.Series([text]), keep_text=False, is_free=True, is_unread=False)[0])
+
+
 def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int) -> pl.DataFrame:
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     changed: list[pl.Series] = []

@@ -5,6 +5,7 @@ The case's lock is held from the beginning, so no two ingests read what the othe
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tracelens.errors import CaseError
 from tracelens.formats.base import Clock
@@ -36,6 +37,9 @@ __all__ = [
     "TimeOptions",
     "ingest",
 ]
+
+_LOG: Final = logging.getLogger(__name__)
+"""Hears of each step when it is done, for ``--verbose``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,9 @@ def _parse_one(
     try:
         found = recognise(source, known, options.format)
         if isinstance(found, FileReport):
+            _LOG.info("%s: %s %s", source.label, found.state, found.note)
             return found
+        _LOG.info("%s: recognised as %s (%s)", source.label, found.kind.name, found.claim.variant)
         folder.mkdir()
         reading = Reading(found.source)
         parsed = parse_source(
@@ -169,7 +175,15 @@ def _parse_one(
             on_read=counter.telling(source.label),
         )
     except READ_ERRORS as error:
+        _LOG.info("%s: not read, %s", source.label, _reason(error))
         return FileReport(source.label, State.UNREADABLE, note=_reason(error))
+    _LOG.info(
+        "%s: parsed %s bytes, %s lines, %s of them not understood",
+        source.label,
+        f"{reading.bytes_read:,}",
+        f"{parsed.line_count:,}",
+        f"{parsed.skipped:,}",
+    )
     sha256 = reading.hash.hexdigest()
     if any(row["sha256"] == sha256 for row in known):
         return FileReport(source.label, State.UNCHANGED)
@@ -190,10 +204,12 @@ def _load_all(waiting: list[_Parsed], opened: CaseWriter, options: IngestOptions
         neighbours += _neighbours_in(writer, options.run)
         loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}
         writer.run_script("join", {"run": options.run})
+        _LOG.info("joined what the sources of run %s say of the same requests", options.run)
         writer.settle_zones(options.run)
         for source_id, report in loaded.values():
             writer.finish_source(source_id, sum(report.rows.values()))
         basis = dict(writer.rows("SELECT source_id, time_basis FROM source"))
+    _LOG.info("written: %s", opened.path)
     return {key: replace(report, time_basis=basis[source_id]) for key, (source_id, report) in loaded.items()}
 
 
@@ -247,6 +263,7 @@ def _load_one(
         )
         rows["server_setting"] = rows.get("server_setting", 0) + writer.add_defaults(source_id, assumed)
     issues = rows.pop("ingest_issue", 0)
+    _LOG.info("%s: loaded %s rows; time: %s", found.source.label, f"{sum(rows.values()):,}", said)
     assert issues == parsed.skipped
     reason, count = parsed.reasons.most_common(1)[0] if parsed.reasons else ("", 0)
     return source_id, FileReport(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tracelens import formats
 from tracelens.errors import SourceError
 from tracelens.formats.base import Claim, Format, Head
+from tracelens.formats.privacy import scrubbed_text
 from tracelens.ingestion.chunks import head_of, peeked
 from tracelens.ingestion.report import FileReport, State
 from tracelens.opening import Input
@@ -46,7 +47,8 @@ def recognise(
     if len(found) != 1:
         return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
     replaced, note = _replaced(source, earlier)
-    return Recognised(source, *found[0], replaced, note)
+    kind, claim = found[0]
+    return Recognised(source, kind, replace(claim, variant=scrubbed_text(claim.variant)), replaced, note)
 
 
 def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:

@@ -1,4 +1,4 @@
-"""Names taken out of a report: ids, hosts, addresses and folders, each replaced by the same word wherever it stands.
+"""Names taken out of a report or a comparison: ids, hosts, addresses and folders, each replaced by the same word wherever it stands.
 
 What is a name is known by the key that holds it, and in free text by its shape.  Times, numbers, findings, settings and the
 names of runs, models and files stay as they are.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+_T = TypeVar("_T")
 
 _KINDS: Final[Mapping[str, str]] = {
     "request_id": "request", "client_id": "request", "trace_id": "request",
@@ -52,14 +55,13 @@ _OURS: Final = frozenset({
 """Keys whose values are words of this program, or of the person who named a run."""
 
 
-def redacted(document: Mapping[str, Any]) -> dict[str, Any]:
+def redacted(document: _T) -> _T:
     """A copy of a document in which names are words such as ``request-1``; times, numbers and findings stay as they are."""
     names = _Names()
     for kind, value in _named(document):
         names.word(kind, value)
     known = names.pattern()
-    replaced = _mapped(document, names, lambda text: _clean(text, names, known))
-    assert isinstance(replaced, dict)
+    replaced: _T = _mapped(document, names, lambda text: _clean(text, names, known))
     return replaced
 
 
@@ -91,34 +93,43 @@ def _kind(row: Mapping[str, Any], key: str) -> str | None:
         return "request"
     if key == "value" and "basis" in row and _HOST_SETTINGS.search(str(row.get("key"))):
         return "host"
+    if key in ("before", "after") and _HOST_SETTINGS.search(str(row.get("fact"))):
+        return "host"
     return _KINDS.get(key)
+
+
+def _cells(value: Any) -> Mapping[str, Any] | None:
+    """What an object of a document consists of; None for a list or a single value."""
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return value if isinstance(value, Mapping) else None
 
 
 def _named(value: Any) -> Iterator[tuple[str, str]]:
     """Every value whose key says that it is a name, with its kind."""
-    if isinstance(value, Mapping):
-        for key, one in value.items():
+    if (cells := _cells(value)) is not None:
+        for key, one in cells.items():
             if not isinstance(one, str):
                 yield from _named(one)
-            elif one and (kind := _kind(value, key)):
+            elif one and (kind := _kind(cells, key)):
                 yield kind, one
-            elif key == "gpu" and (host := one.rpartition(" GPU")[0]):
+            elif key in ("gpu", "subject") and (host := one.rpartition(" GPU")[0]):
                 yield "host", host
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for one in value:
             yield from _named(one)
 
 
 def _mapped(value: Any, names: _Names, clean: Callable[[str], str], key: str = "") -> Any:
     """The same document with its names replaced and its texts cleaned."""
-    if isinstance(value, Mapping):
+    if (cells := _cells(value)) is not None:
         found = {}
-        for name, one in value.items():
-            kind = _kind(value, name) if isinstance(one, str) and one else None
+        for name, one in cells.items():
+            kind = _kind(cells, name) if isinstance(one, str) and one else None
             found[name] = names.word(kind, one) if kind else _mapped(one, names, clean, name)
-        return found
-    if isinstance(value, list):
-        return [_mapped(one, names, clean, key) for one in value]
+        return found if isinstance(value, Mapping) else replace(value, **found)
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(one, names, clean, key) for one in value)
     if not isinstance(value, str) or key in _OURS:
         return value
     return clean(_without_folder(value) if key in _PATH_KEYS else value)
