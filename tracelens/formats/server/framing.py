@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import PLACEHOLDER_YEAR
+from tracelens.formats.server.distinct import behind, of_distinct, up_to
 
 ANSI: Final = r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 """Terminal control sequences: CSI, OSC and the two-byte ones."""
@@ -25,10 +26,10 @@ LEVELS: Final = "DEBUG|INFO|WARNING|ERROR|CRITICAL|TRACE"
 PREFIX: Final = r"(?:\([^()]*? pid=\d+(?:, ip=[^)]*)?\) ?)*"
 """Any number of process prefixes, such as ``(EngineCore_DP0 pid=7) (RayWorkerWrapper pid=2, ip=10.0.0.9) ``."""
 
-HEADER: Final = (
-    rf"^(?P<header>(?P<processes>{PREFIX})(?P<level>{LEVELS}) "
-    r"(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\] ?)"
+_PARTS: Final = (
+    rf"(?P<processes>{PREFIX})(?P<level>{LEVELS}) (?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\]"
 )
+HEADER: Final = rf"^(?P<header>{_PARTS} ?)"
 """The header of one line, colours and line end already off."""
 
 _CUT_NUMBER: Final = r"[+-]?\d[\d.,]*(?:[eE][+-]?\d*)?$"
@@ -84,14 +85,43 @@ def clean(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def split_header(lines: pl.DataFrame) -> pl.DataFrame:
-    """Add ``process, level, stamp, origin, message`` to ``line_no, text``; all NULL on lines without a header."""
-    fields = pl.col("text").str.head(_HEADER_CHARS).str.extract_groups(HEADER)
-    split = lines.with_columns(fields.struct.unnest())
-    return split.with_columns(
-        message=pl.col("text").str.slice(pl.col("header").str.len_chars()),
-        stamp=stamp(pl.col("stamp")),
-        process=pl.col("processes").str.extract(_LAST_PROCESS),
-    ).drop("header", "processes")
+    """Add ``level, stamp, origin, message, process`` to ``line_no, text``; all NULL on lines without a header.
+
+    Lines of one second and one origin have one header: up to the first ``]`` each distinct one is read once.
+    """
+    text = pl.col("text")
+    end = text.str.find("]", literal=True) + 1
+    begun = lines.select(header=up_to(text, pl.when(end < _HEADER_CHARS).then(end))).to_series()
+    said = of_distinct(begun, _said(rf"^{_PARTS}$", text))
+    header = pl.when(pl.col("level").is_not_null()).then(begun.str.len_bytes())
+    message = behind(text, header).str.strip_prefix(" ")
+    split = pl.concat([lines, said], how="horizontal").with_columns(message=message)
+    left = split.select(pl.col("level").is_null() & text.str.contains("]", literal=True)).to_series()
+    if not left.any():
+        return split.select(*lines.columns, *_SPLIT)
+    again = _split_each(lines.filter(left))
+    return pl.concat([split.filter(~left).select(again.columns), again]).sort("line_no", maintain_order=True)
+
+
+_SPLIT: Final = ("level", "stamp", "origin", "message", "process")
+
+
+def _said(pattern: str, header: pl.Expr) -> dict[str, pl.Expr]:
+    groups = header.str.extract_groups(pattern).struct
+    return {
+        "level": groups.field("level"),
+        "stamp": stamp(groups.field("stamp")),
+        "origin": groups.field("origin"),
+        "process": groups.field("processes").str.extract(_LAST_PROCESS),
+    }
+
+
+def _split_each(lines: pl.DataFrame) -> pl.DataFrame:
+    """The same, each line by itself: a process may have a bracket in its name."""
+    header = pl.col("text").str.head(_HEADER_CHARS)
+    length = header.str.extract_groups(HEADER).struct.field("header").str.len_bytes()
+    split = lines.with_columns(**_said(HEADER, header), message=behind(pl.col("text"), length))
+    return split.select(*lines.columns, *_SPLIT)
 
 
 def stamp(text: pl.Expr) -> pl.Expr:

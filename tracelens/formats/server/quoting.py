@@ -60,9 +60,9 @@ def text_end(message: str) -> int | None:
 
 
 def below_open(records: pl.DataFrame) -> pl.Series:
-    """Which records (``text, level, message``) have no header and stand below a text that has not ended."""
+    """Which records (``text, level, message, is_access``) have no header and stand below a text that has not ended."""
     nothing = pl.repeat(value=False, n=records.height, dtype=pl.Boolean, eager=True)
-    headed = records["level"].is_not_null()
+    headed = records["level"].is_not_null() | records["is_access"]
     bare = (~headed).arg_true()
     begins = headed.scatter(bare, records["text"].gather(bare).str.contains(_BEGINS))
     if begins.all():

@@ -6,7 +6,8 @@ and no zone, ``outer_ts`` a wrapper's, in UTC, and ``outer_local`` a wrapper's w
 a line; a record may span several.
 
 Text of users is in these lines too, quoted (Python repr, JSON): a log line inside a quotation is no record, and what
-stands below a quotation that was cut or broken is none either (``is_quoted``).
+stands below a quotation that was cut or broken is none either (``is_quoted``).  ``is_access`` marks access lines without a
+header that are nothing else: no stage needs to search them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from tracelens.formats.server import framing, glued, hard_wraps, json_records, quoting, wrappers
+from tracelens.formats.server import access, framing, glued, hard_wraps, json_records, quoting, wrappers
 
 _LEVELS: Final = framing.LEVELS
 _SEP: Final = r"(?: - | \| |[ :|-]+)"
@@ -43,15 +44,23 @@ _REPEATED: Final = r" \[repeated (\d+)x across cluster\].*$"
 def read(lines: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
     """Records of some whole lines (``line_no, text``); `settings` is what the head of the file has shown."""
     records = _headers(_unwrapped(framing.without_colours(lines), settings))
+    records = records.with_columns(is_access=_is_access(records))
     records = records.with_columns(is_quoted=quoting.below_open(records))
     odd = (pl.col("level").is_null() & ~pl.col("is_quoted")) | pl.col("text").str.contains("\r", literal=True)
-    mask = records.select(odd).to_series()
+    mask = records.select(odd & ~pl.col("is_access")).to_series()
     if mask.any():
         again = _looked_at_again(records.filter(mask).drop(_HEADER_COLUMNS))
         records = pl.concat([records.filter(~mask), again.select(records.columns)]).sort(
             "line_no", maintain_order=True
         )
     return _stripped(glued.apart(records, _headers))
+
+
+def _is_access(records: pl.DataFrame) -> pl.Series:
+    """Whole access lines: a third of a busy server's log, in which nothing else is to be found."""
+    bare = records["level"].is_null().arg_true()
+    whole = records[bare].select(access.is_whole_line(pl.col("text"))).to_series()
+    return pl.repeat(value=False, n=records.height, dtype=pl.Boolean, eager=True).scatter(bare, whole)
 
 
 def _unwrapped(lines: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
@@ -91,10 +100,8 @@ def _looked_at_again(lines: pl.DataFrame) -> pl.DataFrame:
 
 def _stripped(records: pl.DataFrame) -> pl.DataFrame:
     """Padding off: a terminal copies its lines with blanks up to its width."""
-    padded = records.select(
-        pl.col("text").str.contains(r"\s$").any(), pl.col("message").str.contains(r"\s$").any()
-    )
-    names = [name for name, value in padded.row(0, named=True).items() if value]
+    last = records.select(pl.col("text", "message").str.tail(1).str.contains(r"\s").any())
+    names = [name for name, value in last.row(0, named=True).items() if value]
     return records.with_columns(pl.col(name).str.strip_chars_end() for name in names)
 
 

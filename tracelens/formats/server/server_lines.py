@@ -1,4 +1,4 @@
-"""Lines that servers write around their log records: HTTP access lines, tracebacks, progress bars, C++ log lines.
+"""Lines that servers write around their log records: tracebacks, progress bars, notes, C++ log lines; and their events.
 
 Shared by every server log, whatever the engine.  Each line is judged alone, so that the place where a chunk is cut
 cannot change the verdict; loading joins the lines of one traceback.
@@ -6,7 +6,8 @@ cannot change the verdict; loading joins the lines of one traceback.
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import polars as pl
 
@@ -14,10 +15,6 @@ from tracelens.formats.base import PLACEHOLDER_YEAR
 from tracelens.formats.server.framing import LEVELS, PREFIX
 from tracelens.formats.server.vllm_lines import EVENT_FORMS
 
-UVICORN: Final = (
-    rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S*) - \"(?P<method>[A-Z]+) (?P<path>\S+) "
-    r"HTTP/[\d.]+\" (?P<status>\d{3})(?: [A-Za-z' -]*)?$"
-)
 _UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
 _TRACEBACK: Final = (
     r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[(?:rank)?\d+\]: ?)?(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
@@ -25,6 +22,11 @@ _TRACEBACK: Final = (
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
 )
 _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
+MAX_MESSAGE_CHARS: Final = 2048
+EVENT_SCHEMA: Final[dict[str, Any]] = {
+    "line_no": pl.Int64, "level": pl.String, "kind": pl.String, "process": pl.String, "origin": pl.String,
+    "last_line_no": pl.Int64, "event_ts": pl.Datetime("us"), "error_s": pl.Float64, "message": pl.String,
+}  # fmt: skip
 _LONG_PROGRESS: Final = "Compiling FSM index"
 """A progress bar that a request waits for; bars of loading and capturing are no event."""
 
@@ -73,7 +75,10 @@ def log_events(frame: pl.DataFrame) -> pl.DataFrame:
 
     Stamps are of whole seconds, unless the frame has a column ``error_s``; ``repeat_count`` is kept where it is there.
     """
-    kinds = frame.with_columns(kind=kind_of_event(pl.col("message"), pl.col("level"))).drop_nulls("kind")
+    counted = [name for name in ("repeat_count",) if name in frame.columns]
+    if not frame.height:
+        return pl.DataFrame(schema=EVENT_SCHEMA | dict.fromkeys(counted, pl.Int64))
+    kinds = frame.with_columns(kind=_KIND).drop_nulls("kind")
     error_s = pl.col("error_s") if "error_s" in frame.columns else pl.lit(1.0)
     return kinds.select(
         "line_no",
@@ -81,25 +86,11 @@ def log_events(frame: pl.DataFrame) -> pl.DataFrame:
         "kind",
         "process",
         "origin",
-        *[name for name in ("repeat_count",) if name in frame.columns],
+        *counted,
         last_line_no="line_no",
         event_ts=pl.col("stamp"),
         error_s=pl.when(pl.col("stamp").is_not_null()).then(error_s),
-        message=pl.col("message").str.slice(0, 2048),
-    )
-
-
-def access_lines(frame: pl.DataFrame) -> pl.DataFrame:
-    """``line_no, text, after`` of lines with " HTTP/" as rows of `access_line`; NULL ``status`` where it is none."""
-    split = frame.with_columns(pl.col("text").str.extract_groups(UVICORN).struct.unnest())
-    return split.select(
-        "line_no",
-        "method",
-        client_addr=pl.when(pl.col("client_addr") != "").then("client_addr"),
-        logged_after_ts=pl.col("after"),
-        process=pl.col("processes").str.extract(r"\(([^()]*?) pid=\d+[^()]*\) ?$"),
-        path=pl.col("path").str.replace(r"\?.*$", ""),
-        status=pl.col("status").cast(pl.Int32, strict=False),
+        message=pl.col("message").str.slice(0, MAX_MESSAGE_CHARS),
     )
 
 
@@ -133,68 +124,72 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
 
 def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
     """The events among judged lines, ready for `log_event`."""
-    none = pl.lit(None, pl.String)
-    notes = judged.filter(pl.col("verdict") == "note").select(
-        "line_no",
-        stamp=pl.lit(None, pl.Datetime("us")),
-        level=pl.col("text").str.extract(_UVICORN_NOTE, 1),
-        process=none,
-        origin=none,
-        message=pl.col("text").str.extract(_UVICORN_NOTE, 2),
-    )
-    glog = judged.filter(pl.col("verdict") == "glog").select(
-        "line_no",
-        stamp=_glog_stamp(),
-        level=pl.col("text").str.extract(_GLOG, 1).replace_strict(_LETTER_LEVEL, default=None),
-        process=none,
-        origin=pl.col("text").str.extract(_GLOG, 5),
-        message=pl.col("text").str.extract(_GLOG, 6),
-    )
-    warned = judged.filter(pl.col("verdict") == "python warning").select(
-        "line_no",
-        stamp=pl.lit(None, pl.Datetime("us")),
-        level=pl.lit("WARNING"),
-        process=none,
-        origin=pl.col("text").str.extract(r"^(\S+\.py:\d+): "),
-        message=pl.col("text").str.extract(_PYTHON_WARNING),
-    )
-    foreign = judged.filter(pl.col("verdict") == "foreign").select(
-        "line_no",
-        stamp=pl.lit(None, pl.Datetime("us")),
-        level=_foreign_level(),
-        process=none,
-        origin=none,
-        message="text",
-    )
-    traces = judged.filter(pl.col("verdict") == "traceback").select(
-        "line_no",
-        stamp=pl.lit(None, pl.Datetime("us")),
-        level=none,
-        process=none,
-        origin=none,
-        message="text",
-    )
-    progress = judged.filter(
-        (pl.col("verdict") == "progress") & pl.col("text").str.contains(_LONG_PROGRESS, literal=True)
-    ).select(
-        "line_no",
-        stamp=pl.lit(None, pl.Datetime("us")),
-        level=none,
-        process=none,
-        origin=none,
-        message=pl.col("text").str.split("\r").list.last(),
-    )
-    events = log_events(pl.concat([notes, glog, warned, foreign, progress]))
-    return pl.concat([events, _trace_rows(traces)]) if traces.height else events
+    is_bar = pl.col("verdict") == "progress"
+    events = judged.filter(~is_bar | pl.col("text").str.contains(_LONG_PROGRESS, literal=True))
+    found = events.partition_by("verdict", as_dict=True)
+    lines = [_as_said(found[verdict,], said()) for verdict, said in _SAID.items() if (verdict,) in found]
+    told = log_events(pl.concat(lines)) if lines else pl.DataFrame(schema=EVENT_SCHEMA)
+    return pl.concat([told, _trace_rows(found["traceback",])]) if ("traceback",) in found else told
 
 
-def _foreign_level() -> pl.Expr:
-    said = pl.coalesce([pl.col("text").str.extract(pattern) for _, pattern in _FOREIGN])
-    return said.replace_strict(_FOREIGN_LEVEL, default=None, return_dtype=pl.String)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Where a line without a header has what an event says."""
+
+    message: pl.Expr
+    level: pl.Expr = field(default_factory=lambda: pl.lit(None, pl.String))
+    origin: pl.Expr = field(default_factory=lambda: pl.lit(None, pl.String))
+    stamp: pl.Expr = field(default_factory=lambda: pl.lit(None, pl.Datetime("us")))
+
+
+def _note() -> _Said:
+    return _Said(_text(_UVICORN_NOTE, 2), level=_text(_UVICORN_NOTE, 1))
+
+
+def _glog() -> _Said:
+    level = _text(_GLOG, 1).replace_strict(_LETTER_LEVEL, default=None, return_dtype=pl.String)
+    return _Said(_text(_GLOG, 6), level, _text(_GLOG, 5), _glog_stamp())
+
+
+def _warned() -> _Said:
+    return _Said(_text(_PYTHON_WARNING, 1), pl.lit("WARNING"), _text(r"^(\S+\.py:\d+): ", 1))
+
+
+def _foreign() -> _Said:
+    said = pl.coalesce([_text(pattern, 1) for _, pattern in _FOREIGN])
+    return _Said(pl.col("text"), said.replace_strict(_FOREIGN_LEVEL, default=None, return_dtype=pl.String))
+
+
+def _progress() -> _Said:
+    return _Said(pl.col("text").str.split("\r").list.last())
+
+
+_SAID: Final = {
+    "note": _note,
+    "glog": _glog,
+    "python warning": _warned,
+    "foreign": _foreign,
+    "progress": _progress,
+}
+
+
+def _text(pattern: str, group: int) -> pl.Expr:
+    return pl.col("text").str.extract(pattern, group)
+
+
+def _as_said(lines: pl.DataFrame, said: _Said) -> pl.DataFrame:
+    return lines.select(
+        "line_no",
+        stamp=said.stamp,
+        level=said.level,
+        process=pl.lit(None, pl.String),
+        origin=said.origin,
+        message=said.message,
+    )
 
 
 def _glog_stamp() -> pl.Expr:
-    parts = [pl.col("text").str.extract(_GLOG, n) for n in (2, 3, 4)]
+    parts = [_text(_GLOG, n) for n in (2, 3, 4)]
     text = pl.concat_str(
         [pl.lit(f"{PLACEHOLDER_YEAR}-"), parts[0], pl.lit("-"), parts[1], pl.lit(" "), parts[2]]
     )
@@ -202,15 +197,19 @@ def _glog_stamp() -> pl.Expr:
 
 
 def _trace_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    kind = kind_of_event(pl.col("message"), pl.lit(None, pl.String)).fill_null("traceback")
+    nothing = pl.lit(None, pl.String)
+    kind = kind_of_event(pl.col("text"), nothing).fill_null("traceback")
     return frame.select(
         "line_no",
-        "level",
-        kind.alias("kind"),
-        "process",
-        "origin",
+        level=nothing,
+        kind=kind,
+        process=nothing,
+        origin=nothing,
         last_line_no="line_no",
-        event_ts=pl.col("stamp"),
+        event_ts=pl.lit(None, pl.Datetime("us")),
         error_s=pl.lit(None, pl.Float64),
-        message=pl.col("message").str.slice(0, 2048),
+        message=pl.col("text").str.slice(0, MAX_MESSAGE_CHARS),
     )
+
+
+_KIND: Final = kind_of_event(pl.col("message"), pl.col("level"))

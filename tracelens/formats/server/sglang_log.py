@@ -16,6 +16,7 @@ import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of
 from tracelens.formats.server import framing, server_lines, sglang_times
+from tracelens.formats.server.access import access_lines
 from tracelens.formats.server.python_text import arguments
 from tracelens.formats.server.vllm_settings import SETTING_SCHEMA
 
@@ -92,7 +93,7 @@ def parse(chunk: Chunk) -> Parsed:
     headed = pl.col("stamp").is_not_null()
     is_access = pl.col("message").str.contains(" HTTP/", literal=True)
     is_batch = headed & pl.col("message").str.contains(_BATCH)
-    access = server_lines.access_lines(split.filter(is_access & ~is_batch).with_columns(text="message"))
+    access = access_lines(split.filter(is_access & ~is_batch).with_columns(text="message"))
     access = access.drop_nulls("status").with_columns(process=None)
     requests = sglang_times.requests_of(split.filter(~is_batch))
     taken = pl.concat([access["line_no"], requests["line_no"]]).implode()

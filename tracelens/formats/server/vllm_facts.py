@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from tracelens.formats.server.distinct import behind, of_distinct
 from tracelens.formats.server.quoting import STRING
 from tracelens.formats.server.vllm_samples import exact
 
@@ -51,34 +52,34 @@ def received(frame: pl.DataFrame) -> pl.DataFrame:
     """``Received request ID: ...``: the request after chat template and tokenization, not its arrival."""
     cut = _rest(frame, "Received request ").with_columns(logged_id=pl.col("rest").str.extract(_ID_END))
     old = cut["rest"].str.contains(": prompt: ", literal=True)
-    return pl.concat(
-        [
-            _received(cut.filter(~old), pl.col("rest").str.replace_all(STRING, "''")),
-            _received_with_prompt(cut.filter(old)),
-        ]
+    new = cut.filter(~old).with_columns(
+        params=behind(pl.col("rest"), pl.col("rest").str.find(": ", literal=True))
     )
+    return pl.concat([_received(new), _received_with_prompt(cut.filter(old))])
 
 
-def _received(frame: pl.DataFrame, params: pl.Expr, **columns: pl.Expr) -> pl.DataFrame:
-    taken = {
-        "max_tokens": params.str.extract(r"\bmax_tokens=(\d+)[,)]").cast(pl.Int64, strict=False),
-        "sequence_count": params.str.extract(r"Params\(n=(\d+)[,)]").cast(pl.Int64, strict=False),
-        "input_tokens": pl.lit(None, pl.Int64),
-        "input_char_count": pl.lit(None, pl.Int64),
+def _received(frame: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    """Rows of requests by their ``params``; most requests of a log ask for the same."""
+    text = pl.col("text").str.replace_all(STRING, "''")
+    asked = {
+        "max_tokens": text.str.extract(r"\bmax_tokens=(\d+)[,)]").cast(pl.Int64, strict=False),
+        "sequence_count": text.str.extract(r"Params\(n=(\d+)[,)]").cast(pl.Int64, strict=False),
     }
-    return _event(frame, "received", **(taken | columns))
+    said = pl.concat([frame, of_distinct(frame["params"], asked)], how="horizontal")
+    none = pl.lit(None, pl.Int64)
+    counts = {"input_tokens": none, "input_char_count": none} | columns
+    return _event(said, "received", **{name: pl.col(name) for name in asked}, **counts)
 
 
 def _received_with_prompt(frame: pl.DataFrame) -> pl.DataFrame:
     """Up to 0.11.0 the prompt is on the line and may hold anything: the parameters stand behind its closing quote."""
     frame = frame.with_columns(pl.col("rest").str.extract_groups(_WITH_PROMPT).struct.unnest())
-    frame = frame.with_columns(pl.col("params").str.replace_all(STRING, "''"))
     prompt = pl.when(pl.col("prompt") != "None").then("prompt")
-    listed = pl.col("params").str.extract(r"prompt[_ ]token[_ ]ids: \[([^\]]*)\]")
+    bare = pl.col("params").str.replace_all(STRING, "''")
+    listed = bare.str.extract(r"prompt[_ ]token[_ ]ids: \[([^\]]*)\]")
     tokens = pl.when(listed.str.contains(r"\d")).then(listed.str.count_matches(",", literal=True) + 1)
     return _received(
         frame,
-        pl.col("params"),
         input_tokens=tokens.cast(pl.Int64),
         input_char_count=prompt.str.len_chars().cast(pl.Int64) - 2,
     )

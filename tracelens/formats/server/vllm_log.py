@@ -30,6 +30,7 @@ from tracelens.formats.server import (
     vllm_settings,
     wrappers,
 )
+from tracelens.formats.server.access import access_lines
 from tracelens.formats.server.rejoin import is_open
 from tracelens.formats.server.vllm_kinds import kinds_of
 from tracelens.formats.server.vllm_sniff import sniff
@@ -170,7 +171,7 @@ def _facts(kinds: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
 def _bare_lines(bare: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Records without a header: events, access lines, and (``line_no, reason``) those nobody understands."""
     is_access = bare["text"].str.contains(" HTTP/", literal=True)
-    access = server_lines.access_lines(bare.filter(is_access))
+    access = access_lines(bare.filter(is_access))
     broken = access.filter(pl.col("status").is_null())["line_no"]
     judged = server_lines.headless(bare.filter(~is_access | pl.col("line_no").is_in(broken.implode())))
     unread = judged.filter(pl.col("verdict").is_null()).select("line_no", reason=pl.lit("no vLLM header"))
