@@ -73,13 +73,15 @@ class Target:
             (folder / name).mkdir(parents=True, exist_ok=True)
 
     def seed(self) -> None:
-        """Every sample parsed, one in eight in the other ways too, some compressed and in archives."""
+        """A sample of every format, to be parsed; some of them in the other ways too, compressed and in archives."""
+        seen: set[str] = set()
         for number, (kind, _, data) in enumerate(self.known):
+            if kind.name in seen:
+                continue
+            seen.add(kind.name)
             self._plant(f"{number:03d}-parse", b"p", number, data)
-            if number % 8 == 0:
+            if len(seen) % 8 == 0 and not kind.whole:
                 self._plant(f"{number:03d}-sniff", b"s", number, data)
-                self._plant(f"{number:03d}-open", b"o", number, data)
-            if number % 9 == 0 and not kind.whole:
                 for ending, packed in _packed(data[:MOST_BYTES]):
                     self._plant(f"{number:03d}-{ending}", b"o", number, packed)
 
@@ -171,7 +173,7 @@ class Target:
         if len(data) < 3 or chance.random() < 0.2:
             return bytes(atheris.Mutate(data, min(most, max(2 * len(data), MOST_BYTES))))
         number = chance.randrange(len(self.known)) if chance.random() < 0.1 else data[1]
-        how = bytes([chance.choice(b"pppso")]) if chance.random() < 0.1 else data[:1]
+        how = bytes([chance.choice(b"ppppppso")]) if chance.random() < 0.1 else data[:1]
         other = self.known[number % len(self.known)][2]
         if chance.random() < 0.7 and not self.known[number % len(self.known)][0].whole:
             broken, count = wide(chance, other, chance.choice(self.known)[2], WIDE_LINES)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from harm import LOGS
+from harm import LOGS, environment
 
 import tracelens
 from tracelens.cli import cli
 from tracelens.errors import QueryError
-from tracelens.store import Store
+from tracelens.store import CaseWriter, Store
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
 FORMULAS = ("=cmd|' /C calc'!A0", "+1+1", "-2+3+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1")
@@ -73,35 +75,95 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def test_no_command_opens_a_connection(first_case: Path, tmp_path: Path, shell: Shell) -> None:
-    """Every socket is denied by an audit hook, in every command; what a library does below Python would fail in the sandbox of a test host."""
-    (tmp_path / "case.duckdb").write_bytes(first_case.read_bytes())
-    (tmp_path / "run.py").write_text(
-        "import contextlib, io, sys\n"
-        "def deny(event, args):\n"
-        "    if event.startswith('socket.') and event != 'socket.gethostname':\n"
-        "        denied.append((event, args)); raise RuntimeError('no network: ' + event)\n"
-        "denied = []\n"
-        "sys.addaudithook(deny)\n"
-        "import json\n"
-        "from click.testing import CliRunner\n"
-        "from tracelens.cli import cli\n"
-        "for args in json.loads(sys.argv[1]):\n"
-        "    result = CliRunner().invoke(cli, args, env={'TRACELENS_CASE': 'case.duckdb'})\n"
-        "    print(json.dumps([args[0], result.exit_code, 'no network' in result.output]))\n"
-        "assert not denied, denied\n"
+DENYING = """
+import json, sys
+def deny(event, args):
+    if event.startswith("socket.") and event != "socket.gethostname":
+        denied.append((event, args))
+        raise RuntimeError("no network: " + event)
+denied = []
+sys.addaudithook(deny)
+from click.testing import CliRunner
+from tracelens.cli import cli
+for args in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(cli, args, env={"TRACELENS_CASE": "case.duckdb"})
+    print(json.dumps([args[0], result.exit_code, "no network" in result.output]))
+assert not denied, denied
+"""
+"""Runs commands with every socket of Python denied."""
+
+
+def watched(trace: Path) -> list[str]:
+    """Words before a command: without any network, its system calls for one noted; nothing where the host cannot."""
+    words = [
+        "unshare",
+        "-n",
+        "strace",
+        "-f",
+        "-qq",
+        "-e",
+        "trace=socket,connect,bind,sendto",
+        "-o",
+        str(trace),
+    ]
+    can = shutil.which("unshare") and shutil.which("strace")
+    return (
+        words
+        if can and subprocess.run([*words, "true"], check=False, capture_output=True).returncode == 0
+        else []
     )
-    import sys
 
-    from harm import environment
 
-    ran = subprocess.run(
-        [sys.executable, "run.py", json.dumps(COMMANDS)], cwd=tmp_path, capture_output=True, text=True, env=environment(), timeout=120, check=False
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> tuple[str, str | None]:
+    """What every command said, and its system calls for a network, where they can be watched."""
+    folder = tmp_path_factory.mktemp("network")
+    (folder / "case.duckdb").write_bytes(first_case.read_bytes())
+    words, trace = watched(folder / "trace"), folder / "trace"
+    done = subprocess.run(
+        [*words, sys.executable, "-c", DENYING, json.dumps(COMMANDS)],
+        cwd=folder, capture_output=True, text=True, env=environment(), timeout=300, check=False,
     )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    return done.stdout, trace.read_text() if words else None
+
+
+def test_no_command_opens_a_connection(ran: tuple[str, str | None]) -> None:
+    """Every socket is denied by an audit hook, in every command."""
+    told = [json.loads(line) for line in ran[0].splitlines()]
     assert len(told) == len(COMMANDS)
     assert not [one for one in told if one[2] or one[1] not in (0, 1, 2)]
+
+
+def test_nothing_below_python_opens_a_connection_either(ran: tuple[str, str | None]) -> None:
+    """DuckDB, Polars: no system call of any of their threads asks for a network, and without one all of them work."""
+    if ran[1] is None:
+        pytest.skip("needs strace and unshare -n")
+    assert [line for line in ran[1].splitlines() if "AF_INET" in line or "AF_NETLINK" in line] == []
+
+
+def test_the_watch_would_see_a_connection(tmp_path: Path) -> None:
+    words = watched(tmp_path / "trace")
+    if not words:
+        pytest.skip("needs strace and unshare -n")
+    code = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
+    subprocess.run([*words, sys.executable, "-c", code], check=True)
+    assert "AF_INET" in (tmp_path / "trace").read_text()
+
+
+def test_duckdb_fetches_no_extension_while_it_reads_or_writes(
+    first_case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "SELECT name, value FROM duckdb_settings() WHERE name LIKE '%known_extensions' OR name = 'allow_community_extensions'"
+    off = [("false",)] * 3
+    with Store(first_case) as store:
+        assert [row[1:] for row in store.run(asked).rows] == off
+        (locked,) = store.run(
+            "SELECT current_setting('lock_configuration'), current_setting('enable_external_access')"
+        ).rows
+        assert locked == (True, False)
+    with CaseWriter(tmp_path / "case.duckdb") as writer:
+        assert [row[1:] for row in writer.rows(asked)] == off
 
 
 def test_a_formula_does_not_act_in_csv_and_json_has_it_as_it_is(tmp_path: Path) -> None:

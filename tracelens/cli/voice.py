@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from tracelens.text.terminal import clean_lines
+from tracelens.text.terminal import clean
 from tracelens.units import size
 
 DEBUG: Final = "tracelens.debug"
@@ -77,4 +77,4 @@ class _Steps(logging.Handler):
 
     def _print(self, took_s: float, text: str) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_UNIT_BYTES
-        print(f"{took_s:8.3f} s {size(peak):>9}  {clean_lines(text)}", file=sys.stderr)
+        print(f"{took_s:8.3f} s {size(peak):>9}  {clean(text)}", file=sys.stderr)

@@ -15,10 +15,14 @@ from tracelens import resources
 from tracelens.errors import CaseError
 
 _MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-READ_ONLY_SETTINGS: Final = {
+NO_EXTENSIONS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
+}
+"""DuckDB fetches extensions from the network by itself, where it is let."""
+READ_ONLY_SETTINGS: Final = {
+    **NO_EXTENSIONS,
     "temp_directory": "",
     "memory_limit": f"{min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20}MiB",
 }

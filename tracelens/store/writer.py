@@ -24,6 +24,7 @@ from tracelens.store.holding import CaseLock
 from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
+    NO_EXTENSIONS,
     apply_schema,
     compute_requests,
     fact_tables,
@@ -130,7 +131,9 @@ class CaseWriter:
         if known:
             Store(self.path).close()
             shutil.copyfile(target, self._partial)
-        connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
+        connection = duckdb.connect(
+            str(self._partial), config={**NO_EXTENSIONS, "memory_limit": WRITER_MEMORY}
+        )
         self._partial.chmod(0o600)
         if known:
             compute_requests(connection)
