@@ -38,16 +38,60 @@ paced AS (
         PARTITION BY
             engine_sample.source_id, engine_sample.engine_index, time_bucket(INTERVAL 10 SECONDS, engine_sample.sample_ts)
     )
+),
+
+judged AS (
+    SELECT
+        paced.*,
+        coalesce(paced.sample_ts BETWEEN stated.from_ts AND stated.to_ts, FALSE) AS is_stated
+    FROM paced
+    LEFT JOIN stated ON paced.run_id = stated.run_id
+),
+
+line AS (
+    -- Stats lines have no count of preemptions; each takes those of the scrapes since the line before it, the last one also
+    -- those after it.
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        engine_index,
+        coalesce(lag(sample_ts) OVER engine, sample_ts - INTERVAL 1 MINUTE) AS after_ts,
+        CASE WHEN lead(sample_ts) OVER engine IS NULL THEN sample_ts + INTERVAL 1 MINUTE ELSE sample_ts END AS until_ts
+    FROM judged
+    WHERE NOT is_scrape AND is_stated
+    WINDOW engine AS (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
+),
+
+counted AS (
+    SELECT
+        line.source_id,
+        line.line_no,
+        line.engine_index,
+        sum(scrape.preemption_count)::BIGINT AS preemption_count
+    FROM line
+    INNER JOIN judged AS scrape
+        ON
+            line.run_id = scrape.run_id
+            AND coalesce(line.engine_index, 0) = coalesce(scrape.engine_index, 0)
+            AND line.after_ts < scrape.sample_ts
+            AND line.until_ts >= scrape.sample_ts
+    WHERE scrape.is_scrape AND scrape.is_last AND scrape.is_stated
+    GROUP BY line.source_id, line.line_no, line.engine_index
 )
 
-SELECT paced.* EXCLUDE (is_scrape, is_last)
-FROM paced
-LEFT JOIN stated ON paced.run_id = stated.run_id
-WHERE
-    NOT paced.is_scrape
-    OR paced.is_last AND (stated.run_id IS NULL OR paced.sample_ts NOT BETWEEN stated.from_ts AND stated.to_ts);
+SELECT
+    judged.* EXCLUDE (is_scrape, is_last, is_stated)
+    REPLACE (coalesce(judged.preemption_count, counted.preemption_count) AS preemption_count)
+FROM judged
+LEFT JOIN counted
+    ON
+        judged.source_id = counted.source_id
+        AND judged.line_no = counted.line_no
+        AND judged.engine_index IS NOT DISTINCT FROM counted.engine_index
+WHERE NOT judged.is_scrape OR (judged.is_last AND NOT judged.is_stated);
 
-COMMENT ON VIEW engine_state IS 'One row per row of engine_sample that conclusions are drawn from: every stats line, and of scrapes the last one in ten seconds. Where a server log''s stats lines (three or more) and scrapes state the same time of a run, the stats lines: nothing is counted twice.';
+COMMENT ON VIEW engine_state IS 'One row per row of engine_sample that conclusions are drawn from: every stats line, and of scrapes the last one in ten seconds. Where a server log''s stats lines (three or more) and scrapes state the same time of a run, the stats lines: nothing is counted twice. Their count of preemptions, which no stats line has, is then that of the scrapes.';
 COMMENT ON COLUMN engine_state.run_id IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.source_id IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.line_no IS 'As in engine_sample.';
@@ -63,7 +107,7 @@ COMMENT ON COLUMN engine_state.running_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.waiting_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.deferred_count IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.swapped_count IS 'As in engine_sample.';
-COMMENT ON COLUMN engine_state.preemption_count IS 'As in engine_sample; of scrapes all of the ten seconds.';
+COMMENT ON COLUMN engine_state.preemption_count IS 'As in engine_sample; of scrapes all of the ten seconds. Of a stats line, which states none, what the scrapes of the same engine counted since the line before it; NULL where nothing was scraped.';
 COMMENT ON COLUMN engine_state.kv_cache_usage_ratio IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.cpu_kv_cache_usage_ratio IS 'As in engine_sample.';
 COMMENT ON COLUMN engine_state.prefix_cache_hit_ratio IS 'As in engine_sample.';

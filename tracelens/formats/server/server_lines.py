@@ -17,7 +17,7 @@ from tracelens.formats.server.vllm_lines import EVENT_FORMS
 
 _UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
 _TRACEBACK: Final = (
-    r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[(?:rank)?\d+\]: ?)?(?:Traceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
+    r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[(?:rank)?\d+\]: ?)?(?:T?r?a?ceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
     r"  \[Previous line repeated |During handling of the above exception|The above exception was the direct cause|"
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$))"
 )

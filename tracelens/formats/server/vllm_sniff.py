@@ -10,6 +10,7 @@ import polars as pl
 from tracelens.formats.base import Claim, Clock, Head
 from tracelens.formats.bench_table import is_load_output
 from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
+from tracelens.formats.server.server_lines import UVICORN
 from tracelens.formats.server.vllm_kinds import kinds_of
 
 _PERHAPS: Final = re.compile(
@@ -22,6 +23,9 @@ _ANSI: Final = re.compile(framing.ANSI)
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
 _JSON: Final = re.compile(r"^[^'\"]{0,200}\{\s*\"")
+
+_UVICORN: Final = re.compile(rf"{UVICORN}|{framing.PREFIX}(?:{framing.LEVELS}):     ".replace("(?s:", "(?:"))
+_SERVES: Final = re.compile(r"\"POST /(?:v1/|generate|invocations)")
 
 
 def sniff(head: Head) -> Claim | None:
@@ -41,6 +45,8 @@ def sniff(head: Head) -> Claim | None:
         | pl.col("origin").str.contains("vllm", literal=True)
     )
     mine = seen.filter(own.fill_null(value=False))
+    if not mine.height and _is_access_log(lines):
+        return Claim("access lines alone", Clock.NONE, settings | {"columns": columns})
     if mine.height < max(1, _MIN_SHARE * len(lines)):
         return None
     clock, from_outside = vllm_clocks.clock_of(mine)
@@ -55,6 +61,11 @@ def sniff(head: Head) -> Claim | None:
     return Claim(
         _variant(lines, mine, settings, clock), clock, settings, _written_by(lines, mine, names, clock)
     )
+
+
+def _is_access_log(lines: list[str]) -> bool:
+    """Whether all that a server of this kind wrote, or that somebody kept of it, are lines of its web server."""
+    return any(_SERVES.search(line) for line in lines) and all(map(_UVICORN.match, lines))
 
 
 def _frame(lines: list[str]) -> pl.DataFrame:

@@ -5,7 +5,7 @@ cause = "kv-cache-pressure"
 severity = "critical"
 needs = ["engine_sample"]
 missing = ["engine stats lines with KV cache usage (do not run with --disable-log-stats)"]
-message = "The KV cache was up to {measured_kv_ratio} full in {measured_kv_samples_ratio} of the {measured_queue_samples_count} samples in which requests waited, {measured_preemption_count} preemptions seen; {trend_text}."
+message = "The KV cache was up to {measured_kv_ratio} full in {measured_kv_samples_ratio} of the {measured_queue_samples_count} samples in which requests waited; {preemption_text}; {trend_text}."
 verdict = "{lead}the KV cache is {measured_kv_ratio} full while up to {measured_waiting_count} requests wait{preempted_text}; free KV blocks first (--gpu-memory-utilization, shorter --max-model-len or max_tokens, fp8 KV), more seats would make it worse."
 
 [params]
@@ -41,7 +41,8 @@ throws their work away: running falls while waiting grows.
 ## How it is detected
 KV usage of `full_kv_ratio` or more, or preemptions, **together with** waiting requests, in `min_kv_samples_ratio` of the
 samples in which requests wait while tokens flow (at least `min_samples_count`), or preemptions in any source beside a
-cache that was that full. A high usage alone is good use. Samples of a frozen engine are left out.
+cache that was that full or a queue: a request is preempted only where no block is left, whatever the gauge said a moment
+before or after. A high usage alone is good use. Samples of a frozen engine are left out.
 
 ## What to do
 Free blocks, or admit less. Adding seats makes more preemptions.
@@ -87,6 +88,7 @@ counted AS (
     SELECT
         run_id,
         count(kv_cache_usage_ratio) AS known_count,
+        count(preemption_count) AS told_count,
         count(*) FILTER (WHERE waits_for = 'stalled') AS stalled_count,
         count(*) FILTER (WHERE has_queue) AS queue_count,
         count(*) FILTER (WHERE is_kv) AS kv_count,
@@ -110,16 +112,22 @@ counted AS (
 preempted AS (
     SELECT
         run_id,
-        sum(preemption_count) AS preemption_count
+        sum(request_count) AS request_count,
+        greatest(count(said), coalesce(max(total), 0)) AS line_count
     FROM (
         SELECT
             run_id,
-            preemption_count
+            preemption_count AS request_count,
+            NULL AS said,
+            NULL AS total
         FROM request
         UNION ALL
         SELECT
             run_id,
-            1 AS preemption_count
+            NULL AS request_count,
+            line_no AS said,
+            -- V0 writes one line in fifty.
+            try_cast(regexp_extract(message, 'total_num_cumulative_preemption=(\d+)', 1) AS BIGINT) AS total
         FROM log_event
         WHERE kind = 'preemption'
     )
@@ -140,7 +148,9 @@ ttft AS (
 judged AS (
     SELECT
         counted.*,
-        greatest(counted.evicted_count, coalesce(preempted.preemption_count, 0)) AS preemption_count,
+        greatest(counted.evicted_count, coalesce(preempted.request_count, 0), coalesce(preempted.line_count, 0)) AS preemption_count,
+        preempted.request_count,
+        coalesce(preempted.line_count, 0) AS line_count,
         counted.kv_count / nullif(counted.queue_count, 0) AS kv_samples_ratio,
         counted.waiting_mean / (counted.waiting_mean + counted.running_mean) AS queue_ratio,
         ttft.queue_ratio AS ttft_queue_ratio,
@@ -157,7 +167,7 @@ said AS (
             WHEN
                 kv_count >= $min_samples_count AND kv_samples_ratio >= $min_kv_samples_ratio
                 THEN 'fired'
-            WHEN preemption_count > 0 AND kv_ratio >= $full_kv_ratio THEN 'fired'
+            WHEN preemption_count > 0 AND (kv_ratio >= $full_kv_ratio OR queue_count > 0) THEN 'fired'
             WHEN known_count < $min_samples_count OR (queue_count = 0 AND stalled_count > 0) THEN 'not_evaluated'
             ELSE 'clear'
         END AS outcome
@@ -195,6 +205,15 @@ SELECT
         WHEN ttft_queue_ratio >= 0.3 THEN format('p99 TTFT is {:.1f} s and {:.0f} % of TTFT is queue: ', p99_s, 100 * ttft_queue_ratio)
         ELSE ''
     END AS lead,
+    CASE
+        WHEN
+            preemption_count > 0 AND preemption_count = evicted_count
+            THEN format('{} preemptions were counted by the engine', preemption_count::BIGINT)
+        WHEN preemption_count > 0 AND preemption_count = line_count THEN format('the log tells of {} preemptions', preemption_count::BIGINT)
+        WHEN preemption_count > 0 THEN format('the requests'' own records count {} preemptions', preemption_count::BIGINT)
+        WHEN told_count > 0 OR request_count IS NOT NULL THEN 'none was preempted'
+        ELSE 'nothing here counts preemptions (vllm:num_preemptions_total of /metrics does)'
+    END AS preemption_text,
     CASE WHEN preemption_count > 0 THEN format(' and {} preemptions threw work away', preemption_count::BIGINT) ELSE '' END
         AS preempted_text,
     kv_ratio AS measured_kv_ratio,
@@ -203,5 +222,5 @@ SELECT
     $min_kv_samples_ratio AS threshold_kv_samples_ratio,
     queue_count AS measured_queue_samples_count,
     coalesce(waiting_count, 0) AS measured_waiting_count,
-    preemption_count AS measured_preemption_count
+    CASE WHEN preemption_count > 0 OR told_count > 0 OR request_count IS NOT NULL THEN preemption_count END AS measured_preemption_count
 FROM said

@@ -5,8 +5,8 @@ cause = "engine-hung"
 severity = "critical"
 needs = []
 missing = ["engine stats lines of the vLLM log (do not run with --disable-log-stats)", "the log up to the moment it was stopped", "VLLM_LOGGING_LEVEL=DEBUG, since stats lines without tokens are written at DEBUG"]
-message = "{form} (running {measured_running_count}, waiting {measured_waiting_count}); {lasting}."
-verdict = "The engine hangs ({form}; running {measured_running_count}, waiting {measured_waiting_count}): take the stacks of its processes (py-spy dump) before the restart; its queue and cache numbers are frozen."
+message = "No step is made: {form}{load_text}; {lasting}."
+verdict = "The engine hangs: {form}{load_text}. Take the stacks of its processes (py-spy dump) before the restart; its queue and cache numbers are frozen."
 
 [params]
 min_interval_count = 3
@@ -32,18 +32,22 @@ HTTP answers and the process lives, so requests are only slow.
 The engine took requests and then made no step: throughputs are 0.0 while Running is above 0, or the stats lines stop although
 requests are in flight.  V1 writes stats lines without tokens at DEBUG, so that a hang is silence at the usual level.
 ## How it is detected
-One of five signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
+One of six signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
 same KV-cache usage (a long prefill is without tokens too, but its usage grows).  Gap: between two stats lines that both have
-running requests as many lines are missing, and the line after it counts no prompt (a long prefill ends with its prompt).
+running requests as many lines are missing, the line after it counts no prompt (a long prefill ends with its prompt), and the
+KV cache has not grown as it does while tokens come (then lines were left out of the file).
 Tail: the same up to the last stamp of the log, or up to a line that the engine died or was stopped.  Untimed tail: after the
-last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.
+last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.  Or the
+engine says `min_interval_count` times in a row that its workers take nothing from it (a line a minute), and nothing but
+access lines stands between.
 As many requests ended or POSTs answered with 2xx as were running rule a silence out, a single answered POST the others.  Three intervals are the least
 that neither one long step nor one lost line explains.
 ## What to do
 Take the stacks, then restart.  Do not read queue or cache numbers from the frozen lines.
 ## Known limits
 Gauges stay frozen when a client aborts the last request (V1): without request lines that looks like a hang.  Stats lines of
-several API servers are not written at all.  An SGLang log writes only while it decodes: its silence proves nothing.
+several API servers are not written at all.  Loading and compiling keep workers busy for minutes too, and mostly write lines
+meanwhile: the engine's word alone has medium confidence.  An SGLang log writes only while it decodes: its silence proves nothing.
 */
 WITH spaced AS (
     SELECT
@@ -69,7 +73,9 @@ WITH spaced AS (
         lead(s.line_no) OVER engine AS later_line,
         lead(s.sample_ts) OVER engine AS later_ts,
         lead(s.running_count) OVER engine AS later_running_count,
-        lead(coalesce(s.prompt_tps, 0)) OVER engine AS later_prompt_tps
+        lead(coalesce(s.prompt_tps, 0)) OVER engine AS later_prompt_tps,
+        s.kv_cache_usage_ratio - lag(s.kv_cache_usage_ratio) OVER engine AS kv_growth_ratio,
+        lead(s.kv_cache_usage_ratio) OVER engine - s.kv_cache_usage_ratio AS later_kv_growth_ratio
     FROM engine_state AS s
     INNER JOIN source ON s.source_id = source.source_id AND source.format <> 'sglang_log'
     WINDOW engine AS (PARTITION BY s.source_id, s.engine_index ORDER BY s.line_no, s.sample_ts)
@@ -82,6 +88,7 @@ sample AS (
             median(CASE WHEN later_ts > sample_ts THEN epoch(later_ts - sample_ts) END) OVER (PARTITION BY source_id, engine_index),
             10.0
         ) AS interval_s,
+        median(kv_growth_ratio) OVER (PARTITION BY source_id, engine_index) AS usual_kv_growth_ratio,
         count(CASE WHEN NOT is_stuck THEN 1 END) OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS stretch
     FROM spaced
 ),
@@ -166,6 +173,7 @@ gap AS (
     WHERE
         running_count > 0 AND later_running_count > 0 AND later_prompt_tps = 0
         AND epoch(later_ts - sample_ts) >= ($min_interval_count + 1) * interval_s
+        AND coalesce(later_kv_growth_ratio, 0) <= 2 * greatest(coalesce(usual_kv_growth_ratio, 0), 0) + $max_kv_change_ratio
 ),
 
 -- The last stats line of each engine, if requests were running, and where the log goes on to.
@@ -267,6 +275,44 @@ unseen AS (
     HAVING epoch(any_value(source.last_ts) - min(opened.event_ts)) >= $min_open_s
 ),
 
+-- The engine's word that its workers take nothing; lines of one stretch have nothing but access lines between them.
+pleading AS (
+    SELECT
+        *,
+        line_no - access_count - row_number() OVER (PARTITION BY source_id ORDER BY line_no) AS stretch
+    FROM (
+        SELECT
+            stalled.run_id,
+            stalled.source_id,
+            stalled.line_no,
+            stalled.event_ts,
+            count(a.line_no) AS access_count
+        FROM log_event AS stalled
+        LEFT JOIN access_line AS a ON stalled.source_id = a.source_id AND stalled.line_no > a.line_no
+        WHERE stalled.kind = 'stall' AND stalled.message LIKE 'No available %block found%'
+        GROUP BY stalled.run_id, stalled.source_id, stalled.line_no, stalled.event_ts
+    )
+),
+
+plea AS (
+    SELECT
+        run_id,
+        source_id,
+        'the engine says each minute that its workers take nothing' AS form,
+        min(line_no) AS first_line,
+        max(line_no) AS until_line,
+        min(event_ts) AS from_ts,
+        max(event_ts) AS to_ts,
+        epoch(max(event_ts) - min(event_ts)) AS silence_s,
+        count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) AS interval_count,
+        'medium' AS confidence,
+        1 AS answers_needed,
+        0 AS failed_needed
+    FROM pleading
+    GROUP BY run_id, source_id, stretch
+    HAVING count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) >= $min_interval_count
+),
+
 candidate AS (
     SELECT * FROM zeros
     UNION ALL BY NAME
@@ -277,6 +323,8 @@ candidate AS (
     SELECT * FROM untimed
     UNION ALL BY NAME
     SELECT * FROM unseen
+    UNION ALL BY NAME
+    SELECT * FROM plea
 ),
 
 sign_near AS (
@@ -316,7 +364,7 @@ judged AS (
     GROUP BY ALL
     HAVING
         count(*) FILTER (WHERE sign.kind = 'answered' AND sign.line_no > candidate.first_line) < candidate.answers_needed
-        AND count(*) FILTER (WHERE sign.kind = 'ended') < candidate.running_count
+        AND count(*) FILTER (WHERE sign.kind = 'ended') < coalesce(candidate.running_count, 1)
         AND count(*) FILTER (WHERE sign.kind = 'refused') >= candidate.failed_needed
 ),
 
@@ -337,7 +385,8 @@ SELECT
     runs.run_id,
     '' AS subject,
     CASE WHEN worst.run_id IS NOT NULL THEN 'fired' WHEN able.run_id IS NOT NULL THEN 'clear' ELSE 'not_evaluated' END AS outcome,
-    CASE WHEN worst.stall_count > 0 THEN 'high' ELSE coalesce(worst.confidence, 'medium') END AS confidence,
+    CASE WHEN worst.stall_count > 0 AND worst.running_count IS NOT NULL THEN 'high' ELSE coalesce(worst.confidence, 'medium') END
+        AS confidence,
     CASE WHEN worst.run_id IS NOT NULL THEN 0.98 ELSE 0.0 END AS weight,
     worst.from_ts,
     worst.to_ts,
@@ -350,6 +399,11 @@ SELECT
             )
     END AS evidence,
     coalesce(worst.form, '') AS form,
+    CASE
+        WHEN worst.waiting_count IS NOT NULL THEN format(' (running {}, waiting {})', worst.running_count, worst.waiting_count)
+        WHEN worst.running_count IS NOT NULL THEN format(' (running {})', worst.running_count)
+        ELSE ''
+    END AS load_text,
     CASE
         WHEN worst.silence_s IS NULL THEN 'the lines after it have no stamps'
         ELSE 'no token for ' || round(worst.silence_s)::INTEGER || ' s'

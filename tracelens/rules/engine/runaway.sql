@@ -5,8 +5,8 @@ cause = "runaway-generation"
 severity = "warning"
 needs = []
 missing = ["engine stats lines, or the output tokens and finish reasons of the requests (usage in the answers, --otlp-traces-endpoint)"]
-message = "{measured_running_count} requests held their seats for {measured_held_s} and generated {measured_output_tokens} tokens each, at {measured_generation_tps} in all; nothing hangs."
-verdict = "Nothing hangs: {measured_running_count} requests have generated {measured_output_tokens} tokens each so far at a steady {measured_generation_tps}; cap max_tokens (or the thinking budget) and stream."
+message = "{who} {measured_output_tokens} tokens{each} in {measured_held_s}, at {measured_generation_tps} in all; nothing hangs."
+verdict = "Nothing hangs: {who} {measured_output_tokens} tokens{each} so far, at a steady {measured_generation_tps}; cap max_tokens (or the thinking budget) and stream."
 
 [params]
 min_output_tokens = 2048
@@ -156,6 +156,9 @@ SELECT
                 {'source_id': worst.source_id, 'line_no': worst.last_line}
             ]
     END AS evidence,
+    CASE WHEN worst.running_count = 1 THEN 'one request has generated' ELSE format('{} requests have generated', worst.running_count) END
+        AS who,
+    CASE WHEN worst.running_count = 1 THEN '' ELSE ' each' END AS each,
     worst.output_tokens AS measured_output_tokens,
     worst.running_count AS measured_running_count,
     worst.held_s AS measured_held_s,

@@ -207,8 +207,7 @@ said AS (
                 queue_count >= $min_samples_count
                 AND waiting_ratio >= $min_waiting_ratio
                 AND queue_ratio >= $min_queue_ratio
-                AND waits_for_limit <> 'unknown'
-                THEN 'fired'
+                THEN CASE WHEN waits_for_limit = 'unknown' THEN 'not_evaluated' ELSE 'fired' END
             ELSE 'clear'
         END AS outcome
     FROM judged
@@ -226,6 +225,7 @@ SELECT
     coalesce(evidence, []) AS evidence,
     CASE
         WHEN stalled_count > queue_count THEN ['a run in which tokens flow: the engine stood still while requests waited']
+        WHEN waits_for_limit = 'unknown' THEN ['the server''s log from its start, which states the limits (--max-num-seqs)']
         ELSE ['at least 3 engine stats lines under load (do not run with --disable-log-stats)']
     END AS missing,
     CASE waits_for_limit
