@@ -14,19 +14,19 @@ def test_the_line_is_that_of_the_query_and_says_when_it_explains_little(driven, 
         text = drive.text()
         assert f"{duration(line['slope_s_per_1k_tokens'])} for each 1,000 prompt" in text
         assert "The line explains little" in text
-        assert "TTFT, s, over prompt tokens" in text
+        assert "TTFT in s over prompt tokens" in text
 
     driven(demo_path, steps, first=("curve", ""), size=(140, 45))
 
 
 def test_v_shows_tpot_where_there_is_room_for_one(driven, demo_path) -> None:
     async def steps(drive) -> None:
-        assert "TPOT, ms" not in drive.text()
+        assert "TPOT in ms" not in drive.text()
         await drive.press("v")
-        assert "TPOT, ms, over prompt tokens" in drive.text()
+        assert "TPOT in ms over prompt tokens" in drive.text()
         await drive.resize(150, 45)
-        assert "TTFT, s, over" in drive.text()
-        assert "TPOT, ms, over" in drive.text()
+        assert "TTFT in s over" in drive.text()
+        assert "TPOT in ms over" in drive.text()
 
     driven(demo_path, steps, first=("curve", ""), size=(80, 24))
 

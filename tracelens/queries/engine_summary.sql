@@ -1,7 +1,7 @@
 /*
 Each engine of a run beside the others, from its stats lines: how many requests it ran and kept waiting, how full its KV cache
 was, how many tokens it made, and its part of all tokens and of all running requests. An even spread gives each engine the
-same part (even_ratio).
+same part (even_ratio); is_uneven where one makes half as much again, or more.
 [params]
 run = ""
 */
@@ -30,6 +30,7 @@ SELECT
     *,
     generation_mean_tps / nullif(sum(generation_mean_tps) OVER (PARTITION BY run_id), 0) AS generation_share_ratio,
     running_mean_count / nullif(sum(running_mean_count) OVER (PARTITION BY run_id), 0) AS running_share_ratio,
-    1.0 / count(*) OVER (PARTITION BY run_id) AS even_ratio
+    1.0 / count(*) OVER (PARTITION BY run_id) AS even_ratio,
+    coalesce(generation_share_ratio >= 1.5 * even_ratio, FALSE) AS is_uneven
 FROM summed
 ORDER BY run_id ASC, engine_index ASC

@@ -44,8 +44,8 @@ class Browser(App[None]):
             for one in SCREENS
             if one.name != "findings"
         ),
-        Binding("r", "open_screen('requests')", "requests"),
         Binding("w", "open_screen('request')", "worst request"),
+        Binding("r", "open_screen('requests')", "requests"),
         Binding("4", "open_screen('findings')", "findings"),
         Binding("t", "open_screen('timeline')", "timeline"),
         Binding("c", "open_screen('curve')", "curve"),
@@ -54,6 +54,7 @@ class Browser(App[None]):
         Binding("escape", "back", "back"),
         Binding("q", "quit", "quit"),
         Binding("question_mark", "help", "help", key_display="?"),
+        Binding("f1", "help", "help", show=False),
         Binding("ctrl+p", "command_palette", "palette", key_display="^p"),
     ]
 
@@ -163,8 +164,6 @@ class Browser(App[None]):
 
     def action_open_screen(self, name: str) -> None:
         """A key that opens a screen."""
-        if isinstance(self.screen, View) and name == self.screen.NAME:
-            return
         self.open(name)
 
     async def action_back(self) -> None:
@@ -184,6 +183,8 @@ class Browser(App[None]):
             return len(self.runs) > 1
         if action == "back":
             return len(self.views()) > 1 or bool(self.pending)
+        if action == "open_screen" and isinstance(self.screen, View):
+            return parameters[0] != self.screen.NAME
         return True
 
     def _take_run(self, run: str | None) -> None:

@@ -9,8 +9,8 @@ from textual.widgets import Static
 from tracelens.text.terminal import shorten
 from tracelens.tui.ink import Ink, ink_of
 
-ALWAYS = ("?", "^p")
-"""Keys that the footer keeps where there is room for few."""
+ALWAYS = ("esc", "?", "F1")
+"""Keys that the footer keeps where there is room for few: the way back, and the page of all keys."""
 
 
 class Crumbs(Static):
@@ -79,7 +79,7 @@ class Keys(Static):
 
 
 def keys_line(keys: tuple[tuple[str, str], ...], width: int, ink: Ink) -> Text:
-    """The last line: what does not fit is left out, help and palette never."""
+    """The last line: what does not fit is left out, the way back and help never."""
     kept = [pair for pair in keys if pair[0] in ALWAYS]
     room = width - sum(len(key) + len(label) + 3 for key, label in kept)
     shown: list[tuple[str, str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +13,8 @@ from tracelens.text.terminal import clean, wrap
 from tracelens.tui.ink import Ink
 from tracelens.tui.words import clock
 
-_EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_HEIGHTS: Final = " ▁▂▃▄▅▆▇"
+"""No full block: lanes one below the other stay apart."""
 SILENT: Final = "·"
 """A piece of time in which no source says anything."""
 LIMITS: Final = {
@@ -47,7 +48,7 @@ def spark(values: Sequence[float | None], top: float | None = None) -> str:
     known = [value for value in values if value is not None]
     high = top or max(known, default=0) or 1
     return "".join(
-        SILENT if value is None else _EIGHTHS[0 if value <= 0 else max(1, min(round(value / high * 8), 8))]
+        SILENT if value is None else _HEIGHTS[0 if value <= 0 else max(1, min(round(value / high * 7), 7))]
         for value in values
     )
 
@@ -57,10 +58,21 @@ def stretched(text: str, pieces: int, width: int) -> str:
     return "".join(text[place * pieces // width] for place in range(width)) if text else ""
 
 
-def limit_lane(limits: Iterable[str | None], ink: Ink) -> Text:
-    """The binding limit of each piece of time, by letter and colour."""
+def seen_of(names: Mapping[str, tuple[str, str]], seen: Iterable[str | None]) -> str:
+    """The letters that a lane has, each with its name: ``S seats K KV cache``."""
+    there = set(seen)
+    return " ".join(
+        f"{letter} {name}" for key, (letter, name) in names.items() if key in there and letter.strip()
+    )
+
+
+def limit_lane(limits: Sequence[str | None], room: int, ink: Ink) -> Text:
+    """The binding limit of each piece of time, by letter and colour, as wide as the lane; words where there is none."""
+    if all(limit in (None, "none") for limit in limits):
+        said = "nothing waited" if "none" in limits else "┊ no source says it"
+        return Text(said[:room], style=ink.dim, no_wrap=True)
     lane = Text(no_wrap=True)
-    for limit in limits:
+    for limit in (limits[cell * len(limits) // room] for cell in range(room)):
         letter = LIMITS[limit][0] if limit in LIMITS else SILENT
         style = {"none": ink.dim, None: ink.dim, "stalled": ink.bad, "unknown": ink.dim}.get(limit, ink.warn)
         lane.append(letter, style=style)
@@ -70,9 +82,10 @@ def limit_lane(limits: Iterable[str | None], ink: Ink) -> Text:
 def time_axis(start: datetime, end: datetime, width: int) -> str:
     """Stamps below a lane: at its ends, and between them where there is room."""
     ticks = max(min(width // 20, 6), 1)
+    finely = (end - start).total_seconds() < 2 * ticks
     line = [" "] * width
     for tick in range(ticks + 1):
-        text = clock(start + (end - start) * tick / ticks)
+        text = clock(start + (end - start) * tick / ticks, finely=finely)
         place = min(width * tick // ticks, width - len(text))
         if place >= 0 and all(mark == " " for mark in line[max(place - 1, 0) : place + len(text)]):
             line[place : place + len(text)] = text

@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tracelens.tui.cols import Col, Placed, Row, heading, layout, row_line
+from tracelens.tui.cols import ARROWS, Col, Placed, Row, heading, layout, row_line
 from tracelens.tui.ink import Ink, ink_of
 from tracelens.tui.pane import Asked, message, trouble
 
@@ -227,7 +227,7 @@ class Rows(ScrollView, can_focus=True):
             lines = message(self._say[0], width, getattr(ink, self._say[1]))
             return self._strip(lines[y] if y < len(lines) else Text(""), width)
         if self._has_head and y == 0:
-            return self._strip(heading(self._layout(width), self.ordered_by, ink), width)
+            return self._strip(self._heading(width, ink), width)
         index = int(self.scroll_offset.y) + y - self._has_head
         if index >= self.count:
             return self._strip(Text(""), width)
@@ -243,6 +243,16 @@ class Rows(ScrollView, can_focus=True):
         if here:
             line.pad_right(max(width - line.cell_len, 0))
             line.stylize_before(ink.cursor if self.has_focus else ink.faint_cursor)
+        return line
+
+    def _heading(self, width: int, ink: Ink) -> Text:
+        """The titles, and arrows where ← and → show further columns."""
+        placed = self._layout(width)
+        line = heading(placed, self.ordered_by, ink)
+        before, after = self._first_col > 1, placed[-1][0] is not self.cols[-1]
+        if before or after:
+            line.truncate(width - ARROWS, pad=True)
+            line.append(f" {'←' if before else ' '}{'→' if after else ' '}", style=ink.link)
         return line
 
     def _layout(self, width: int) -> list[Placed]:

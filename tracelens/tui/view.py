@@ -39,6 +39,8 @@ class View(Asking):
     """Whether ``f`` does anything here."""
     orders: ClassVar[bool] = False
     """Whether ``o`` does anything here."""
+    opens_first: ClassVar[bool] = False
+    """Whether the keys to other screens come before those of search, copy and export in the last line."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012 - as Textual declares it
     NAME: ClassVar[str] = ""
     """Its name in `registry.SCREENS`."""
@@ -119,10 +121,10 @@ class View(Asking):
     def _rank_of(self, active: ActiveBinding, own: set[str]) -> int:
         """Keys of the focused part first, then the screen's own, those of all screens, the app's."""
         if active.node is self.app:
-            return 3
+            return 2 if self.opens_first and active.binding.action.startswith("open_screen") else 4
         if active.node is not self:
             return 0
-        return 1 if active.binding.action in own else 2
+        return 1 if active.binding.action in own else 3
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do nothing here are not shown."""

@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 Facts = Mapping[str, Any]
+Named = tuple[str, Sequence[str]]
+"""A row of a table: its name, its cells."""
 _SHARE: Final = 20
-_NAME: Final = 12
-_LONG_NAME: Final = 22
+_BEFORE_SHARE: Final = 61
+_LONG_NAME: Final = 30
 _CELL: Final = 10
-_UNEVEN: Final = 1.5
-"""Times its even part from which on an engine is marked."""
+_ENGINE_HEADS: Final = (
+    "running",
+    "waiting",
+    "KV mean",
+    "KV max",
+    "gen",
+    "of tokens",
+    "prompt",
+    "preempted",
+    "hits",
+)
+_GPU_HEADS: Final = ("busy", "util", "power", "tensor", "DRAM", "watts", "clock", "hottest")
 
 
 class Compare(View):
@@ -91,17 +103,26 @@ def stage_lines(rows: Sequence[Facts], run: str, width: int, ink: Ink) -> Iterat
     """Quantiles of each stage, and its part of all time to first token; the run that is looked at first."""
     runs = list(dict.fromkeys([run, *(row["run_id"] for row in rows)]))
     heads = "".join(f"{name:>9}" for name in ("p50", "p90", "p99", "max"))
+    known = max(len(_known_in(row)) for row in rows)
+    share = max(min(width - _BEFORE_SHARE - known - 1, _SHARE), 1)
     for one in runs:
         title = f"stages of run {clean(one)}" if len(runs) > 1 else "stages"
         yield Text(
-            shorten(f"{title:<14}{heads}  {'of TTFT':>7}  {'':<{_SHARE}} known in", width),
+            f"{shorten(title, 14):<14}{heads}  {'of TTFT':>7}  {'':<{share}} {'known in':>{known}}",
             style=ink.head,
             no_wrap=True,
         )
-        yield from (_stage(row, ink) for row in rows if row["run_id"] == one)
+        for row in rows:
+            if row["run_id"] == one:
+                line = _stage(row, share, ink)
+                yield line.append(f" {_known_in(row):>{known}}", style=ink.dim)
 
 
-def _stage(row: Facts, ink: Ink) -> Text:
+def _known_in(row: Facts) -> str:
+    return f"{count(row['observed_count'])} of {count(row['request_count'])}"
+
+
+def _stage(row: Facts, share: int, ink: Ink) -> Text:
     letter = STAGE_LETTERS[row["stage"]]
     known = row["p50_s"] is not None
     line = Text(f"{letter} {row['stage']:<12}", style=ink.stage(letter) if known else ink.dim, no_wrap=True)
@@ -109,69 +130,84 @@ def _stage(row: Facts, ink: Ink) -> Text:
         "".join(f"{duration(row[f'{name}_s']):>9}" for name in ("p50", "p90", "p99", "max")),
         style=ink.plain if known else ink.dim,
     )
-    share = row["share_of_ttft_ratio"]
-    line.append(f"  {percent(share) if share is not None else '':>7}  ")
-    cells = max(min(round((share or 0.0) * _SHARE), _SHARE), 1 if share and share > 0 else 0)
-    line.append(f"{letter * cells:<{_SHARE}}", style=ink.stage(letter))
-    return line.append(f" {count(row['observed_count'])} of {count(row['request_count'])}", style=ink.dim)
+    part = row["share_of_ttft_ratio"]
+    line.append(f"  {percent(part) if part is not None else '':>7}  ")
+    cells = max(min(round((part or 0.0) * share), share), 1 if part and part > 0 else 0)
+    return line.append(f"{letter * cells:<{share}}", style=ink.stage(letter))
 
 
-def engine_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
-    """Each engine, and whether it has more than its part of the load."""
-    heads = (
-        "running",
-        "waiting",
-        "KV mean",
-        "KV max",
-        "gen./s",
-        "of tokens",
-        "prompt/s",
-        "preempted",
-        "hits",
-    )
-    fit = max((width - _NAME) // _CELL, 1)
-    yield Text(f"{'engines':<{_NAME}}" + _cells(heads[:fit]), style=ink.head, no_wrap=True)
-    for row in rows:
-        running = f"{number(row['running_mean_count'])}–{count(row['running_max_count'])}"
-        waiting = f"{number(row['waiting_mean_count'])}–{count(row['waiting_max_count'])}"
-        cells = (
-            running, waiting, percent(row["kv_cache_usage_mean_ratio"]), percent(row["kv_cache_usage_max_ratio"]),
-            number(row["generation_mean_tps"]), percent(row["generation_share_ratio"]), number(row["prompt_mean_tps"]),
-            count(row["preemption_count"]), percent(row["prefix_cache_hit_mean_ratio"]),
-        )  # fmt: skip
-        uneven = (row["generation_share_ratio"] or 0.0) >= _UNEVEN * row["even_ratio"]
-        name = f"engine {count(row['engine_index'])}"
-        line = Text(f"{name:<{_NAME}}" + _cells(cells[:fit]), no_wrap=True)
-        yield line.append("  ▲ more than its part" if uneven else "", style=ink.warn)
-    lines = sum(row["sample_count"] for row in rows)
-    yield Text(
-        shorten(f"running and waiting: mean–highest; {plural(lines, 'stats line')}", width),
-        style=ink.dim,
-        no_wrap=True,
-    )
+def _table(title: str, heads: Sequence[str], rows: Sequence[Named], width: int, ink: Ink) -> Iterator[Text]:
+    """A row per name; columns that do not fit stand below, with the names again."""
+    wide = min(max(len(title), *(len(name) for name, _ in rows)) + 1, _LONG_NAME)
+    fit = max((width - wide) // _CELL, 1)
+    for start in range(0, len(heads), fit):
+        yield Text(f"{title:<{wide}}" + _cells(heads[start : start + fit]), style=ink.head, no_wrap=True)
+        for name, cells in rows:
+            said = shorten(name, wide - 1, middle=True)
+            yield Text(f"{said:<{wide}}" + _cells(cells[start : start + fit]), no_wrap=True)
 
 
 def _cells(cells: Iterable[str]) -> str:
     return "".join(f"{cell:>{_CELL}}" for cell in cells)
 
 
+def engine_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
+    """Each engine, and whether it has more than its part of the load."""
+    yield from _table("engines", _ENGINE_HEADS, [_engine(row) for row in rows], width, ink)
+    for row in rows:
+        if row["is_uneven"]:
+            said = (
+                f"▲ engine {count(row['engine_index'])} makes {percent(row['generation_share_ratio'])} of the tokens; "
+                f"an even part is {percent(row['even_ratio'])}"
+            )
+            yield from sentence(said, width, ink.warn)
+    lines = sum(row["sample_count"] for row in rows)
+    said = f"running and waiting: mean–highest; gen and prompt: mean tokens/s; {plural(lines, 'stats line')}"
+    yield from sentence(said, width, ink.dim)
+
+
+def _engine(row: Facts) -> Named:
+    cells = (
+        _mean_to_max(row["running_mean_count"], row["running_max_count"]),
+        _mean_to_max(row["waiting_mean_count"], row["waiting_max_count"]),
+        percent(row["kv_cache_usage_mean_ratio"]),
+        percent(row["kv_cache_usage_max_ratio"]),
+        number(row["generation_mean_tps"]),
+        percent(row["generation_share_ratio"]),
+        number(row["prompt_mean_tps"]),
+        count(row["preemption_count"]),
+        percent(row["prefix_cache_hit_mean_ratio"]),
+    )
+    return f"engine {count(row['engine_index'])}", cells
+
+
+def _mean_to_max(mean: float | None, most: int | None) -> str:
+    return UNKNOWN if mean is None else f"{mean:.1f}–{count(most)}"
+
+
 def gpu_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
     """Each GPU while kernels ran: utilisation beside power, tensor cores and memory; pairs that mislead are told."""
-    heads = ("busy", "util", "of limit", "tensor", "DRAM", "power", "clock", "hottest")
-    fit = max((width - _LONG_NAME) // _CELL, 1)
-    yield Text(f"{'GPUs':<{_LONG_NAME}}" + _cells(heads[:fit]), style=ink.head, no_wrap=True)
+    yield from _table("GPUs", _GPU_HEADS, [_gpu(row) for row in rows], width, ink)
     for row in rows:
-        watts = UNKNOWN if row["busy_power_p50_w"] is None else f"{row['busy_power_p50_w']:.0f} W"
-        heat = UNKNOWN if row["busy_temp_max_c"] is None else f"{row['busy_temp_max_c']:.0f} °C"
-        cells = (
-            percent(row["busy_ratio"]), percent(row["busy_util_p50_ratio"]), percent(row["busy_power_p50_ratio"]),
-            percent(row["busy_tensor_p50_ratio"]), percent(row["busy_dram_p50_ratio"]), watts, percent(row["busy_clock_ratio"]), heat,
-        )  # fmt: skip
-        name = shorten(clean(f"{row['gpu']} {row['gpu_name'] or ''}".strip()), _LONG_NAME - 1, middle=True)
-        yield Text(f"{name:<{_LONG_NAME}}" + _cells(cells[:fit]), no_wrap=True)
         if row["misleading"]:
-            yield from sentence(f"  ▲ {row['misleading']}", width, ink.warn)
+            yield from sentence(f"▲ {row['gpu']}: {row['misleading']}", width, ink.warn)
     yield from sentence(
-        "util, power, tensor, DRAM: medians while kernels ran (busy: share of samples). Utilisation says that a kernel ran, not how much of the GPU worked.",
+        "util, power, tensor, DRAM: medians while kernels ran (busy: share of samples); power and clock in parts of their limit. "
+        "Utilisation says that a kernel ran, not how much of the GPU worked.",
         width, ink.dim,
     )  # fmt: skip
+
+
+def _gpu(row: Facts) -> Named:
+    watts, heat = row["busy_power_p50_w"], row["busy_temp_max_c"]
+    cells = (
+        percent(row["busy_ratio"]),
+        percent(row["busy_util_p50_ratio"]),
+        percent(row["busy_power_p50_ratio"]),
+        percent(row["busy_tensor_p50_ratio"]),
+        percent(row["busy_dram_p50_ratio"]),
+        UNKNOWN if watts is None else f"{watts:.0f} W",
+        percent(row["busy_clock_ratio"]),
+        UNKNOWN if heat is None else f"{heat:.0f} °C",
+    )
+    return clean(f"{row['gpu']} {row['gpu_name'] or ''}".strip()), cells

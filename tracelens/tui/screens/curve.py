@@ -12,12 +12,13 @@ from textual_plotext import PlotextPlot
 
 from tracelens.marks import Mark
 from tracelens.store import Result
-from tracelens.text.terminal import clean, shorten
+from tracelens.text.terminal import clean
 from tracelens.tui.cols import Col, Row
 from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink, ink_of
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
+from tracelens.tui.screens.plots import rgb, round_ticks, tick_text, upright
 from tracelens.tui.view import View
 from tracelens.units import count, duration, number, plural
 
@@ -70,6 +71,7 @@ class Curve(View):
     def _show(self, result: Result) -> None:
         self._points = result.dicts()
         far = [row for row in self._points if row["is_outlier"]]
+        self.far.set_class(not far, "-auto")
         self.query_one("#plots").display = bool(self._points)
         if not self._points:
             self.far.empty(
@@ -82,21 +84,24 @@ class Curve(View):
             self.far.set_rows(marks)
         else:
             self.far.empty("no request lies far from the line")
-        self._draw()
+        self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
         ink = ink_of(self.app.current_theme)
         usual, far = _parted(self._points)
-        scatter(self.ttft, "TTFT, s", "ttft_s", 1, (usual, far), ink)
+        scatter(self.ttft, "TTFT in s", "ttft_s", 1, (usual, far), ink)
         if any(row["line_s"] is not None for row in self._points):
             ends = sorted(
                 ((row["input_tokens"], row["line_s"]) for row in self._points), key=lambda end: end[0]
             )
             chosen = (ends[0], ends[-1])
             self.ttft.plt.plot(
-                [end[0] for end in chosen], [end[1] for end in chosen], color=_rgb(ink.good), label="line"
+                [end[0] for end in chosen],
+                [end[1] for end in chosen],
+                marker="braille",
+                color=rgb(ink.good),
             )
-        scatter(self.tpot, "TPOT, ms", "tpot_s", _MILLI, (usual, far), ink)
+        scatter(self.tpot, "TPOT in ms", "tpot_s", _MILLI, (usual, far), ink)
         self.ttft.refresh()
         self.tpot.refresh()
 
@@ -105,6 +110,11 @@ class Curve(View):
         super().redraw()
         if self._points:
             self._draw()
+
+    def on_resize(self) -> None:
+        """Ticks for another size."""
+        if self._points:
+            self.call_after_refresh(self._draw)
 
     def action_other(self) -> None:
         """Where there is room for one, the other plot."""
@@ -126,9 +136,10 @@ class Curve(View):
 
 def fit_lines(row: Mapping[str, Any], width: int, ink: Ink) -> list[Text]:
     """The straight line in words: what a prompt costs, and what is fixed."""
+    slope = row["slope_s_per_1k_tokens"]
     said = (
-        f"TTFT ({row['measured_at']}) = {duration(row['intercept_s'])} + {duration(row['slope_s_per_1k_tokens'])} for each 1,000 prompt "
-        f"tokens ({duration(row['slope_low_s'])} to {duration(row['slope_high_s'])}), r² {number(row['r2'])}, {plural(row['sample_count'], 'request')}"
+        f"TTFT ({row['measured_at']}) = {duration(row['intercept_s'])} {'−' if slope < 0 else '+'} {duration(abs(slope))} for each 1,000 prompt "
+        f"tokens (95 % sure: {duration(row['slope_low_s'])} to {duration(row['slope_high_s'])}), r² {number(row['r2'])}, {plural(row['sample_count'], 'request')}"
     )
     weak = row["r2"] is not None and row["r2"] < _WEAK_FIT
     more = (
@@ -153,39 +164,40 @@ def scatter(
     """Points of one measure over prompt tokens: those near the line as dots, the others as crosses."""
     plt = plot.plt
     plt.clear_figure()
-    plt.title(f"{title}, over prompt tokens")
-    for rows, marker, style, label in (
-        (points[0], "dot", ink.link, "near"),
-        (points[1], "x", ink.warn, "far"),
-    ):
+    plt.title(f"{title} over prompt tokens" + ("   • near the line  x far from it" if points[1] else ""))
+    for rows, marker, style in ((points[0], "dot", ink.link), (points[1], "x", ink.warn)):
         known = [row for row in rows if row[key] is not None]
         if known:
             plt.scatter(
                 [row["input_tokens"] for row in known],
                 [row[key] * times for row in known],
                 marker=marker,
-                color=_rgb(style),
-                label=label,
+                color=rgb(style),
             )
-    plt.ylim(0, None)
+    _axes(plot, [row for rows in points for row in rows if row[key] is not None], key, times)
+
+
+def _axes(plot: PlotextPlot, known: Sequence[Row], key: str, times: float) -> None:
+    """Round ticks on both axes."""
+    if not known:
+        return
+    upright(plot.plt, max(row[key] for row in known) * times, plot.size.height - 4)
+    lengths = [row["input_tokens"] for row in known]
+    ticks = round_ticks(min(lengths), max(lengths), max(min(plot.size.width // 12, 8), 3))
+    plot.plt.xticks(ticks, [tick_text(tick) for tick in ticks])
 
 
 def _parted(points: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [row for row in points if not row["is_outlier"]], [row for row in points if row["is_outlier"]]
 
 
-def _rgb(style: str) -> tuple[int, int, int]:
-    red, green, blue = (int(style[place : place + 2], 16) for place in (1, 3, 5))
-    return red, green, blue
-
-
 def _name(row: Row, ink: Ink) -> Text:
     star = "★ " if row["marked"] else ""
-    return Text(star + shorten(clean(row["request_id"]), 30 - len(star), middle=True), style=ink.link)
+    return Text(star + clean(row["request_id"]), style=ink.link)
 
 
 _COLS: Final = (
-    Col("far from the line", 30, _name),
+    Col("far from the line", 30, _name, widest=60, middle=True),
     Col("above it", 9, lambda row, ink: Text(duration(row["above_s"]), style=ink.strong), right=True),
     Col("TTFT", 9, lambda row, _: Text(duration(row["ttft_s"])), right=True),
     Col("line says", 9, lambda row, _: Text(duration(row["line_s"])), right=True),

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tracelens.collect import to_collect
 from tracelens.text.findings import measures, step_text, steps_of, unlike, where
-from tracelens.text.terminal import clean, shorten, wrap
-from tracelens.tui.cols import Col, Row
+from tracelens.text.terminal import clean, wrap
+from tracelens.tui.cols import ANY, Col, Row
 from tracelens.tui.ink import Ink
 from tracelens.units import percent, plural
 
@@ -44,7 +44,7 @@ def outcome_lines(check: Check, one: Outcome, mark: Mark | None, width: int, ink
     for place, text in enumerate(measures(one)):
         yield from _part("" if place else "measured", text, width, ink)
     yield from _part("known by", where(one, several=len(check.runs) > 1), width, ink, ink.dim)
-    if one.weight:
+    if one.weight and one.outcome == "fired":
         yield from _part("explains", f"{percent(one.weight)} of the lost time", width, ink)
     for step, text in steps_of(check.plan, one):
         yield from _part(f"do, step {step}", text, width, ink)
@@ -135,7 +135,7 @@ def _title(row: Row, ink: Ink) -> Text:
 def _place(row: Row, ink: Ink) -> Text:
     line: Evidence = row["evidence"]
     name = line.source.rpartition("/")[2]
-    return Text(shorten(clean(f"{name}:{line.line}"), 26, middle=True), style=ink.link)
+    return Text(clean(f"{name}:{line.line}"), style=ink.link)
 
 
 def _says(row: Row, _: Ink) -> Text:
@@ -143,7 +143,7 @@ def _says(row: Row, _: Ink) -> Text:
     return Text(clean(line.text))
 
 
-RULE_COLS: Final = (Col("says", 15, _kind), Col("rule", 24, _title, grows=True))
+RULE_COLS: Final = (Col("says", 15, _kind), Col("rule", 24, _title, widest=ANY))
 """Columns of the list of rules."""
-EVIDENCE_COLS: Final = (Col("line", 26, _place), Col("says", 20, _says, grows=True))
+EVIDENCE_COLS: Final = (Col("line", 18, _place, widest=26, middle=True), Col("says", 20, _says, widest=ANY))
 """Columns of the lines behind a finding."""

@@ -27,6 +27,7 @@ class Overview(View):
     """The first screen."""
 
     NAME = "overview"
+    opens_first = True
 
     def __init__(self) -> None:
         super().__init__()

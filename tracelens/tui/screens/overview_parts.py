@@ -11,8 +11,8 @@ from tracelens.collect import in_short, to_collect
 from tracelens.text.bars import Piece
 from tracelens.text.findings import measures, steps_of
 from tracelens.text.terminal import clean, shorten, wrap
-from tracelens.tui.cols import Col, Row
-from tracelens.tui.draw import LIMITS, limit_lane, sentence, spark, stage_bar, stretched, time_axis
+from tracelens.tui.cols import ANY, Col, Row
+from tracelens.tui.draw import LIMITS, limit_lane, seen_of, sentence, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.units import STAGE_LETTERS, count, duration, number, percent, plural
 
@@ -158,11 +158,9 @@ def strip_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iter
 
 def _bound(rows: Sequence[Mapping[str, Any]], room: int, ink: Ink) -> Text:
     limits = [row["bound_by"] for row in rows]
-    seen = [limit for limit in LIMITS if limit in limits and limit != "none"]
-    names = " ".join(f"{LIMITS[limit][0]} {LIMITS[limit][1]}" for limit in seen)
-    label = shorten(f"bound by {names}", _LABEL + _VALUE)
+    label = shorten(f"bound by {seen_of(LIMITS, limits)}", _LABEL + _VALUE)
     line = Text(f"{label:<{_LABEL + _VALUE}} │", no_wrap=True)
-    return line.append_text(limit_lane((limits[place * len(limits) // room] for place in range(room)), ink))
+    return line.append_text(limit_lane(limits, room, ink))
 
 
 def _highest(values: Sequence[Any]) -> Any:
@@ -224,7 +222,7 @@ def _measured(row: Row, ink: Ink) -> Text:
 
 FINDING_COLS: Final = (
     Col("severity", 12, _severity),
-    Col("finding", 48, _title, grows=True),
-    Col("measured", 56, _measured),
+    Col("finding", 56, _title, widest=64),
+    Col("measured", 40, _measured, widest=ANY),
 )
 """Columns of the list of findings."""

@@ -187,5 +187,5 @@ def _engine(scene: Scene, room: int, ink: Ink) -> Iterator[Text]:
     yield lane("GPU", "sm_ratio", percent(highest("sm_ratio")), 1.0)
     limits = [row["bound_by"] for row in rows]
     if limits:
-        bound = limit_lane((limits[cell * len(limits) // inner] for cell in range(inner)), ink)
+        bound = limit_lane(limits, inner, ink)
         yield _labelled("bound by", Text(before).append_text(bound), ink.plain)

@@ -11,7 +11,7 @@ from rich.text import Text
 from tracelens import units
 from tracelens.text.bars import FILL
 from tracelens.text.terminal import clean, shorten
-from tracelens.tui.cols import Col, Row
+from tracelens.tui.cols import ANY, Col, Row
 from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink
 from tracelens.tui.words import clock
@@ -109,10 +109,11 @@ def gpu_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iterat
     """Each GPU while the request was there."""
     for row in rows:
         name = f"{clean(row['host'])}/{row['gpu_index']}" if row["host"] else units.number(row["gpu_index"])
-        power = f"{_watts(row['power_mean_w'])} of {_watts(row['power_limit_w'])}"
+        limit = "" if row["power_limit_w"] is None else f" of {_watts(row['power_limit_w'])}"
+        power = _watts(row["power_mean_w"]) + limit
         said = (
             f"GPU {name}: sm {percent(row['sm_mean_ratio'])} (to {percent(row['sm_max_ratio'])}), "
-            f"dram {percent(row['dram_active_mean_ratio'])}, power {power}, memory {units.size(row['memory_used_max_bytes'])}, "
+            f"DRAM {percent(row['dram_active_mean_ratio'])}, power {power}, memory {units.size(row['memory_used_max_bytes'])}, "
             f"{plural(row['sample_count'], 'sample')}  {clean(row['gpu_name'] or '')}"
         )
         yield Text(shorten(said.rstrip(), width), style=ink.dim, no_wrap=True)
@@ -123,7 +124,7 @@ def _watts(watts: float | None) -> str:
 
 
 def _line_place(row: Row, ink: Ink) -> Text:
-    return Text(shorten(f"{clean(Path(row['path']).name)}:{row['line_no']}", 26, middle=True), style=ink.link)
+    return Text(f"{clean(Path(row['path']).name)}:{row['line_no']}", style=ink.link)
 
 
 def _line_time(row: Row, ink: Ink) -> Text:
@@ -136,16 +137,16 @@ def _line_says(row: Row, _: Ink) -> Text:
 
 
 LINE_COLS: Final = (
-    Col("line", 26, _line_place),
+    Col("line", 20, _line_place, widest=28, middle=True),
     Col("UTC", 16, _line_time),
-    Col("what", 10, lambda row, _: Text(clean(row["what"]))),
-    Col("says", 20, _line_says, grows=True),
+    Col("what", 11, lambda row, _: Text(clean(row["what"]))),
+    Col("says", 20, _line_says, widest=ANY),
 )
 """Columns of the log lines behind a request."""
 
 
 def _mate_name(row: Row, _: Ink) -> Text:
-    return Text(shorten(clean(row["request_id"]), 28, middle=True))
+    return Text(clean(row["request_id"]))
 
 
 def _ratio(key: str) -> Any:
@@ -161,7 +162,7 @@ def _tokens(key: str) -> Any:
 
 
 MATE_COLS: Final = (
-    Col("batch-mate", 28, _mate_name),
+    Col("batch-mate", 28, _mate_name, widest=60, middle=True),
     Col("of excess", 9, _ratio("excess_ratio"), right=True),
     Col("prefilling", 10, _ratio("prefill_ratio"), right=True),
     Col("shared", 8, _seconds("shared_s"), right=True),

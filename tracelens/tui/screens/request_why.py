@@ -13,7 +13,7 @@ from tracelens.tui.draw import LIMITS, sentence
 from tracelens.tui.ink import Ink
 from tracelens.tui.screens.request_lanes import Scene
 from tracelens.tui.words import clock
-from tracelens.units import STAGE_LETTERS, count, duration, percent, percentile, plural
+from tracelens.units import STAGE_LETTERS, count, duration, percent, plural
 
 _MEASURES: Final = {"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "queue": "queue", "prefill": "prefill"}
 _DOES: Final = {
@@ -135,8 +135,6 @@ def _waited_for(scene: Scene) -> Iterator[str]:
 def _was(facts: Mapping[str, Any], rank: Mapping[str, Any]) -> Iterator[str]:
     if rank.get("measure_s") is not None:
         yield f"{count(rank['place'])} of {count(rank['known_count'])} by {_MEASURES[rank['measure']]}"
-    if facts["ttft_percentile_ratio"] is not None:
-        yield f"{percentile(facts['ttft_percentile_ratio'])} of TTFT"
     ended = f" ({clean(facts['finish_reason'])})" if facts["finish_reason"] else ""
     yield f"status {facts['status']}{ended}"
     cached = (

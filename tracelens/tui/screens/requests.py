@@ -62,7 +62,9 @@ class Requests(View):
         self.where = given
         self.order = order
         self.rows = Rows(
-            "requests", (Col("request", 30, self._request, "request_id"), *_COLS), name="requests"
+            "requests",
+            (Col("request", 27, self._request, "request_id", widest=60, middle=True), *_COLS),
+            name="requests",
         )
         self.head = Pane("how many there are", name="head")
 
@@ -211,7 +213,7 @@ class Requests(View):
 
     def _request(self, row: Row, ink: Ink) -> Text:
         star = "★ " if self.browser.marks.on("request", row["request_id"]) else ""
-        return Text(star + shorten(clean(row["request_id"]), 30 - len(star), middle=True), style=ink.link)
+        return Text(star + clean(row["request_id"]), style=ink.link)
 
 
 def _bar(row: Row, ink: Ink) -> Text:

@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from tracelens.store import Result
 from tracelens.text.paths import common_folder
 from tracelens.text.terminal import clean, shorten, wrap
-from tracelens.tui.cols import Col, Row
+from tracelens.tui.cols import ANY, Col, Row
 from tracelens.tui.ink import Ink
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
@@ -153,26 +153,27 @@ def issue_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
 
 def coverage_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
     """Which questions the files answer, and what would open those that stay closed."""
-    yield Text(
-        "which questions these files answer   █ observed  ▒ derived  ┊ inside another  ✗ not",
-        style=ink.head,
-        no_wrap=True,
-    )
+    yield Text("which questions these files answer, in how many rows", style=ink.head, no_wrap=True)
+    yield Text("█ observed  ▒ derived  ┊ inside another  ✗ not", style=ink.dim, no_wrap=True)
+    subject = max(len(row["subject"]) for row in rows)
+    known = max(len(_known(row)) for row in rows)
     for row in rows:
         answered = row["state"] in _STATES
-        head = f"{_STATES.get(row['state'], '✗')} {row['subject']:<16} "
+        head = f"{_STATES.get(row['state'], '✗')} {row['subject']:<{subject}} {_known(row):>{known}}  "
         line = Text(head, style=ink.plain if answered else ink.warn, no_wrap=True)
-        known = (
-            f" ({count(row['observed_count'] or 0)} of {count(row['of_count'])})"
-            if row["of_count"] and row["observed_count"]
-            else ""
-        )
         yield line.append(
-            shorten(clean(f"{row['question']}{known}"), width - line.cell_len),
-            style=ink.plain if answered else ink.dim,
+            shorten(clean(row["question"]), width - line.cell_len), style=ink.plain if answered else ink.dim
         )
         if not answered and row["switch_on"]:
             yield Text(shorten(clean(f"    record: {row['switch_on']}"), width), style=ink.dim, no_wrap=True)
+
+
+def _known(row: Facts) -> str:
+    return (
+        f"{count(row['observed_count'])} of {count(row['of_count'])}"
+        if row["of_count"] and row["observed_count"]
+        else ""
+    )
 
 
 def checklist_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
@@ -188,7 +189,7 @@ def checklist_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Tex
 
 
 def _name(row: Row, ink: Ink) -> Text:
-    return Text(shorten(clean(row["name"]), 30, middle=True), style=ink.link)
+    return Text(clean(row["name"]), style=ink.link)
 
 
 def _skipped(row: Row, ink: Ink) -> Text:
@@ -202,12 +203,12 @@ def _span(row: Row, _: Ink) -> Text:
 
 
 _COLS: Final = (
-    Col("file", 30, _name, "path"),
-    Col("format", 14, lambda row, _: Text(clean(row["format"]))),
+    Col("file", 26, _name, "path", widest=60, middle=True),
+    Col("format", 16, lambda row, _: Text(clean(row["format"]))),
     Col("lines", 9, lambda row, _: Text(count(row["line_count"])), right=True),
     Col("not understood", 14, _skipped, right=True),
     Col("rows", 9, lambda row, _: Text(count(row["record_count"])), right=True),
     Col("UTC", 25, _span),
     Col("side", 8, lambda row, _: Text(clean(row["side"] or UNKNOWN))),
-    Col("time basis", 24, lambda row, ink: Text(clean(row["time_basis"]), style=ink.dim), grows=True),
+    Col("time basis", 24, lambda row, ink: Text(clean(row["time_basis"]), style=ink.dim), widest=ANY),
 )

@@ -80,7 +80,7 @@ class SqlView(View):
         shown = super().keys()
         if self.focused is not self.editor:
             return shown
-        return (("tab", "to the rows"), *(pair for pair in shown if len(pair[0]) > 1))
+        return (("tab", "to the rows"), *(pair for pair in shown if len(pair[0]) > 1), ("F1", "help"))
 
     def action_run_sql(self) -> None:
         """Run what stands in the editor."""

@@ -14,8 +14,8 @@ from tracelens.store import Result
 from tracelens.tui.ink import ink_of
 from tracelens.tui.pane import Pane
 from tracelens.tui.screens import timeline_parts as parts
+from tracelens.tui.screens.plots import rgb, upright
 from tracelens.tui.view import View
-from tracelens.tui.words import clock
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -88,7 +88,7 @@ class Timeline(View):
     def _show(self, result: Result) -> None:
         rows = result.dicts()
         self.scene.rows = rows
-        self.plot.display = bool(rows)
+        self.plot.set_class(not rows, "-none")
         if not rows:
             self.lanes.empty(
                 "No stamp in this run says when anything happened: there is no time to draw.",
@@ -131,29 +131,27 @@ class Timeline(View):
     def _draw_plot(self) -> None:
         scene, plt = self.scene, self.plot.plt
         lane = scene.lane
-        points = [(place, row[lane.key]) for place, row in enumerate(scene.rows) if row[lane.key] is not None]
         plt.clear_figure()
         plt.title(f"{lane.label}{lane.unit}")
-        if points:
-            colour = ink_of(self.app.current_theme).link
-            red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-            plt.plot(
-                [x for x, _ in points],
-                [y * lane.times for _, y in points],
-                marker="braille",
-                color=(red, green, blue),
-            )
-            marks = range(0, len(scene.rows), max(len(scene.rows) // 6, 1))
-            plt.xticks(list(marks), [clock(scene.rows[place]["from_ts"]) for place in marks])
-            plt.xlim(0, len(scene.rows) - 1)
-            plt.ylim(0, None)
-            plt.vline(scene.cursor)
+        curves = parts.curves(scene)
+        colour = rgb(ink_of(self.app.current_theme).link)
+        for curve in curves:
+            plt.plot([x for x, _ in curve], [y for _, y in curve], marker="braille", color=colour)
+        if curves:
+            plt.xticks([])
+            plt.xlim(0, len(scene.rows))
+            upright(plt, max(y for curve in curves for _, y in curve), self.plot.size.height - 3)
+            plt.vline(scene.cursor + 0.5)
         self.plot.refresh()
 
     def redraw(self) -> None:
         """Draw again, for another theme."""
         super().redraw()
         self._draw()
+
+    def on_resize(self) -> None:
+        """Ticks for another size."""
+        self.call_after_refresh(self._draw)
 
     # Keys -----------------------------------------------------------------------------------------------------------
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
 from tracelens.text.terminal import clean, shorten
-from tracelens.tui.draw import LIMITS, limit_lane, sentence, spark, stretched, time_axis
+from tracelens.tui.draw import LIMITS, limit_lane, seen_of, sentence, spark, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.tui.words import clock
 from tracelens.units import count, number, percent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LABEL: Final = 14
 _VALUE: Final = 11
-_EVENTS: Final = {"error": "E", "start": "*", "warning": "w"}
+_EVENTS: Final = {"error": ("E", "error"), "start": ("*", "start"), "warning": ("w", "warning")}
 _MARKS: Final = {"critical": "●", "warning": "▲", "info": "○"}
 
 
@@ -60,7 +60,7 @@ class Scene:
     """What is in view."""
 
     rows: Sequence[Mapping[str, Any]] = ()
-    events: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    events: Mapping[int, Mapping[str, Any]] | None = None
     findings: Sequence[Outcome] | None = None
     place: int | None = None
     chosen: int = 2
@@ -96,6 +96,18 @@ def telling_place(rows: Sequence[Mapping[str, Any]]) -> int:
     )
 
 
+def curves(scene: Scene) -> list[list[tuple[float, float]]]:
+    """The chosen lane as points in the middle of their pieces; a piece in which no source says anything ends a curve."""
+    found: list[list[tuple[float, float]]] = [[]]
+    for place, row in enumerate(scene.rows):
+        value = row[scene.lane.key]
+        if value is not None:
+            found[-1].append((place + 0.5, value * scene.lane.times))
+        elif found[-1]:
+            found.append([])
+    return [curve for curve in found if curve]
+
+
 def lane_lines(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
     """What the cursor stands on, the lanes, events, limits, the axis, the window."""
     room = max(width - _LABEL - _VALUE - 4, 10)
@@ -104,9 +116,10 @@ def lane_lines(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
     for place, lane in enumerate(LANES):
         yield _lane(scene, lane, room, ink, chosen=place == scene.chosen)
     limits = [row["bound_by"] for row in scene.rows]
-    drawn = limit_lane((limits[cell * len(limits) // room] for cell in range(room)), ink)
-    yield _labelled("  bound by", "", _marked(scene, drawn, room, ink), ink.plain)
-    yield _labelled("  log", "", _marked(scene, _events(scene, room, ink), room, ink), ink.plain)
+    drawn = limit_lane(limits, room, ink)
+    bound = shorten(f"  bound by {seen_of(LIMITS, limits)}", _LABEL + _VALUE)
+    yield _labelled(bound, "", _marked(scene, drawn, room, ink), ink.plain)
+    yield _log(scene, room, ink)
     yield _labelled("", "", _pointer(scene, room, ink), ink.dim)
     axis = time_axis(scene.rows[0]["from_ts"], scene.rows[-1]["to_ts"], room)
     yield Text(" " * (_LABEL + _VALUE + 2) + axis, style=ink.dim, no_wrap=True)
@@ -124,7 +137,7 @@ def _at_cursor(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
         no_wrap=True,
     )
     yield from sentence(" · ".join(said) or "no source says anything of it", width)
-    event = scene.events.get(scene.cursor)
+    event = (scene.events or {}).get(scene.cursor)
     if event is not None:
         lines = "1 line" if event["event_count"] == 1 else f"{count(event['event_count'])} lines, the first"
         yield Text(
@@ -133,7 +146,8 @@ def _at_cursor(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
 
 
 def _labelled(label: str, value: str, lane: Text, style: str) -> Text:
-    return Text(f"{label:<{_LABEL}}{value:>{_VALUE}} ┤", style=style, no_wrap=True).append_text(lane)
+    head = f"{label:<{_LABEL + _VALUE - len(value)}}{value}"
+    return Text(f"{head} ┤", style=style, no_wrap=True).append_text(lane)
 
 
 def _lane(scene: Scene, lane: Lane, room: int, ink: Ink, *, chosen: bool) -> Text:
@@ -150,15 +164,23 @@ def _lane(scene: Scene, lane: Lane, room: int, ink: Ink, *, chosen: bool) -> Tex
     )
 
 
-def _events(scene: Scene, room: int, ink: Ink) -> Text:
+def _log(scene: Scene, room: int, ink: Ink) -> Text:
+    """Errors, warnings and starts of the server, each by its letter, the gravest of a cell."""
+    if scene.events is None:
+        return _labelled("  log", "", Text("reading …", style=ink.dim), ink.dim)
+    if not scene.events:
+        return _labelled("  log", "", Text("┊ no error, warning or start in view", style=ink.dim), ink.dim)
     cells = [" "] * room
     for place, event in sorted(
         scene.events.items(), key=lambda pair: -list(_EVENTS).index(pair[1]["gravest"])
     ):
-        cells[min(place * room // len(scene.rows), room - 1)] = _EVENTS[event["gravest"]]
+        cells[min(place * room // len(scene.rows), room - 1)] = _EVENTS[event["gravest"]][0]
     lane = Text("".join(cells), style=ink.warn, no_wrap=True)
     lane.highlight_regex("E", ink.bad)
-    return lane
+    seen = seen_of(_EVENTS, (event["gravest"] for event in scene.events.values()))
+    return _labelled(
+        shorten(f"  log {seen}", _LABEL + _VALUE), "", _marked(scene, lane, room, ink), ink.plain
+    )
 
 
 def _marked(scene: Scene, lane: Text, room: int, ink: Ink) -> Text:
@@ -199,7 +221,7 @@ def _window(scene: Scene, room: int, ink: Ink) -> Text:
     elif scene.window is not None:
         said = f"window {clock(scene.window[0])} to {clock(scene.window[1])} (enter: its requests, backspace: none)"
     else:
-        said = "no window (space begins one at the cursor; enter: the requests that came then)"
+        said = "no window (space begins one; enter: the requests of this moment)"
     return Text(shorten(said, room + _LABEL + _VALUE), style=ink.dim, no_wrap=True)
 
 
