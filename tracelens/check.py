@@ -7,7 +7,6 @@ Outcomes come ranked: the most severe first, and among those the one that explai
 from __future__ import annotations
 
 import contextlib
-import difflib
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from tracelens import units
 from tracelens.collect import still_missing, switches
-from tracelens.errors import QueryError, RuleError, UsageError
+from tracelens.errors import QueryError, RuleError, UsageError, near
 from tracelens.named import named_query
 from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome
 from tracelens.plan import Plan, keep_planned, make_plan
@@ -131,10 +130,8 @@ def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dic
 
 
 def _nearest(key: str, settings: Mapping[str, Mapping[str, Any]]) -> str:
-    known = [f"{name}.{param}" for name, params in settings.items() for param in params]
-    near = difflib.get_close_matches(key, known, 1)
-    listed = "tracelens rules show RULE lists its parameters"
-    return f"did you mean {near[0]}? {listed}" if near else listed
+    known = (f"{name}.{param}" for name, params in settings.items() for param in params)
+    return near(key, known, "tracelens rules show RULE lists its parameters")
 
 
 def _as(kind: type, value: Any, key: str) -> Any:
@@ -143,8 +140,7 @@ def _as(kind: type, value: Any, key: str) -> Any:
     try:
         return kind(value)
     except (TypeError, ValueError) as error:
-        wanted = "number" if kind in (int, float) else kind.__name__
-        raise UsageError(f"{key}={value!r} is no {'whole ' if kind is int else ''}{wanted}") from error
+        raise UsageError(f"{key}={value!r} is no {units.kind_of_number(kind)}") from error
 
 
 def _scene(sitting: Sitting, run: str) -> _Scene:

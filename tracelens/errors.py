@@ -6,6 +6,7 @@ exception: a bad line is a row of `ingest_issue`, an unreadable file is a line o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -23,6 +24,22 @@ class UsageError(TracelensError):
     """An option or argument makes no sense, alone or with another."""
 
     exit_code = 2
+
+
+def unwritable(target: object, error: OSError) -> UsageError:
+    """A file that was named to be written, and cannot be."""
+    return UsageError(
+        f"{target}: cannot be written ({error.strerror or error})",
+        hint="name a file in a folder that exists and that you may write to",
+    )
+
+
+def near(name: str, known: Iterable[str], listed: str) -> str:
+    """A hint for a name that does not exist: the nearest one that does, and how to list all."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {found[0]}? {listed}" if found else listed
 
 
 class UnknownFormat(TracelensError):

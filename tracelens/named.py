@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from tracelens import resources
-from tracelens.errors import QueryError, UsageError
+from tracelens import resources, units
+from tracelens.errors import QueryError, UsageError, near
 
 _LINE_END: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """What would end a comment, or act on a terminal."""
@@ -35,7 +35,10 @@ class NamedQuery:
         unknown = sorted(set(given) - set(self.params))
         if unknown:
             known = ", ".join(self.params) or "none"
-            raise UsageError(f"query {self.name} has no parameter {unknown[0]!r}", hint=f"it has: {known}")
+            raise UsageError(
+                f"query {self.name} has no parameter {unknown[0]!r}",
+                hint=near(unknown[0], self.params, f"it has: {known}"),
+            )
         return {key: _as(type(default), given.get(key, default), key) for key, default in self.params.items()}
 
 
@@ -45,7 +48,10 @@ def _as(kind: type, value: Any, key: str) -> Any:
     try:
         return kind(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{key}={value!r} is no {kind.__name__}") from error
+        raise UsageError(
+            f"{key}={value!r} is no {units.kind_of_number(kind)}",
+            hint="tracelens query --list shows what each parameter is without being given",
+        ) from error
 
 
 def _read(name: str, text: str) -> NamedQuery:
@@ -67,7 +73,10 @@ def named_query(name: str) -> NamedQuery:
     """One named query; raises `UsageError` with the names there are."""
     found = named_queries().get(name)
     if found is None:
-        raise UsageError(f"there is no query {name!r}", hint="tracelens query --list shows them")
+        raise UsageError(
+            f"there is no query {name!r}",
+            hint=near(name, named_queries(), "tracelens query --list shows them"),
+        )
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from tracelens import units
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 
 _UNITS: Final = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|µs|ms|s|min|m|)")
@@ -53,7 +53,9 @@ def from_table(table: Mapping[str, Any]) -> Slo:
     known = [measure for measure, _ in Slo().limits()]
     unknown = next((key for key in table if key not in known), None)
     if unknown is not None:
-        raise UsageError(f"an SLO has no {unknown!r}", hint="such as: ttft=1s,tpot=50ms,e2e=30s")
+        raise UsageError(
+            f"an SLO has no {unknown!r}", hint=near(unknown, known, "such as: ttft=1s,tpot=50ms,e2e=30s")
+        )
     return Slo(**{f"{key}_s": _seconds(key, value) for key, value in table.items()})
 
 

@@ -102,6 +102,11 @@ def size(size_bytes: float | None) -> str:
     return f"{amount:.0f} B" if unit == 0 else f"{amount:.1f} {_SIZES[unit]}"
 
 
+def kind_of_number(kind: type) -> str:
+    """What a value of a type is called in a sentence."""
+    return {int: "whole number", float: "number", str: "text"}.get(kind, kind.__name__)
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """``1 line``, ``2 lines``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

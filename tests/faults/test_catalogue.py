@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import tracelens
 from tracelens.cli import cli
 
 CATALOGUE = tomllib.loads((Path(__file__).parent / "catalogue.toml").read_text(encoding="utf-8"))["case"]
+WHAT_NEXT = re.compile(r"^hint: \S|^Try 'cli |  not re(ad|cognised): |  empty file$", re.MULTILINE)
+"""A hint, the way to the help, or the reason why a file was not read."""
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +53,13 @@ def test_what_is_said_and_how_it_ends(
     assert result.exit_code == entry["exit_code"], result.output
     for piece in entry["says"]:
         assert piece in result.output
+    assert WHAT_NEXT.search(result.output), result.output
     assert "Traceback" not in result.output
     assert "this is a fault of tracelens" not in result.output
 
 
 def test_the_catalogue_is_long_enough_and_names_what_next() -> None:
-    assert len(CATALOGUE) >= 40
+    assert len(CATALOGUE) >= 64
     assert len({tuple(one["command"]) for one in CATALOGUE}) == len(CATALOGUE)
     assert all(one["says"] for one in CATALOGUE)
 
@@ -94,6 +98,10 @@ def test_quiet_says_only_what_was_not_read(place: Path, tmp_path: Path) -> None:
         ("\n[sett]\na.b = 1\n", "tracelens.toml:2: 'sett': only the tables [set] and [slo] are known"),
         ("[sett]\na.b = 1\n", "did you mean [set]?"),
         ("[set\n", "tracelens.toml: "),
+        ("[set]\n\nqueue.seats_exhausted.min_ratio = 'x'\n", "tracelens.toml:3: queue.seats_exhausted.min_ratio='x' is no number"),
+        ("[slo]\nttft = '1s'\ntpto = '50ms'\n", "tracelens.toml:3: an SLO has no 'tpto'"),
+        ("[slo]\ntpto = '50ms'\n", "did you mean tpot?"),
+        ("[slo]\n\nttft = 'soon'\n", "tracelens.toml:3: ttft=soon is no length of time"),
     ],
 )  # fmt: skip
 def test_a_wrong_key_of_a_configuration_file_is_named_with_its_line_and_the_nearest_right_one(

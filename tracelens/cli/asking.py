@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TABLE_ROWS: Final = 1000
 """Rows of a table on a terminal, unless --limit says otherwise."""
+_HOW: Final = 'tracelens sql "SELECT ...", or -f FILE, or in a pipe'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,12 @@ def sql(
 
 def _text(query: str | None, script: IO[str] | None) -> str:
     if query is not None and script is not None:
-        raise UsageError("a query and -f FILE: which of the two?")
+        raise UsageError("a query and -f FILE: which of the two?", hint="leave one of them out")
     if query is None and script is None and sys.stdin.isatty():
-        raise UsageError("no query", hint='tracelens sql "SELECT ...", or -f FILE, or in a pipe')
+        raise UsageError("no query", hint=_HOW)
     text = query if query is not None else (script or sys.stdin).read()
     if not text.strip():
-        raise UsageError("the query is empty")
+        raise UsageError("the query is empty", hint=_HOW)
     return text
 
 
@@ -148,7 +149,7 @@ def _pairs(params: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in params]
     wrong = next((key for key, equals, _ in pairs if not equals), None)
     if wrong is not None:
-        raise UsageError(f"{wrong!r} is no KEY=VALUE")
+        raise UsageError(f"{wrong!r} is no KEY=VALUE", hint="such as: tracelens query slowest top=20 by=tpot")
     return {key: value for key, _, value in pairs}
 
 

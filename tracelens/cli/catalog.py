@@ -12,7 +12,7 @@ import click
 from tracelens.cli.options import format_option, on_anything
 from tracelens.cli.output import chosen, say, write
 from tracelens.cli.reading import reading
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 from tracelens.text.grid import Column, grid, terminal_width
 from tracelens.text.terminal import clean, hanging, shorten
 from tracelens.units import UNKNOWN
@@ -61,7 +61,10 @@ def schema(table: str | None, format_name: str | None, case_path: Path | None) -
         return
     found = _ask("schema_columns", {"table": table}, case_path)
     if not found.rows:
-        raise UsageError(f"there is no table {table!r}", hint="tracelens schema lists them")
+        known = [str(row["name"]) for row in _ask("schema_tables", {}, case_path).dicts()]
+        raise UsageError(
+            f"there is no table {table!r}", hint=near(table, known, "tracelens schema lists them")
+        )
     _show(_without(found, "table_name"), format_name, ("column_name", "type"))
 
 

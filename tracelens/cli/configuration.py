@@ -44,7 +44,10 @@ def settings(given: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or "." not in key:
-            raise UsageError(f"--set {text!r} is no RULE.PARAM=VALUE")
+            raise UsageError(
+                f"--set {text!r} is no RULE.PARAM=VALUE",
+                hint="such as: --set queue.seats_exhausted.min_ratio=0.9; tracelens rules show RULE lists its parameters",
+            )
         values[key.strip()], origins[key.strip()] = value.strip(), "--set"
     return values, origins
 
@@ -52,7 +55,7 @@ def settings(given: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
 def place_of(message: str, origins: Mapping[str, str]) -> str:
     """``FILE:LINE: `` of the setting that an error names, where it stands in a file."""
     for key, origin in origins.items():
-        if origin != "--set" and repr(key) in message:
+        if origin != "--set" and key in message:
             return f"{origin}:{_line_of(Path(origin), key)}: "
     return ""
 
@@ -73,7 +76,8 @@ def slo_of(text: str | None) -> Slo:
         try:
             found = from_table(table) if table else found
         except UsageError as error:
-            raise UsageError(f"{path}: {error}", hint=error.hint) from error
+            key = next((key for key in table if key in str(error)), "")
+            raise UsageError(f"{path}:{_line_of(path, key)}: {error}", hint=error.hint) from error
     return found
 
 

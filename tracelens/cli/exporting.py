@@ -10,7 +10,7 @@ import click
 from tracelens.cli.options import on_case, run_option
 from tracelens.cli.output import remark
 from tracelens.cli.reading import check_run, reading
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, unwritable
 from tracelens.units import plural, size
 
 if TYPE_CHECKING:
@@ -69,4 +69,4 @@ def _write(target: Path, parts: Iterable[bytes]) -> int:
         with target.open("wb") as stream:
             return sum(stream.write(part) for part in parts)
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise unwritable(target, error) from error

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from tracelens.cli.voice import QUIET, asked_for
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, unwritable
 from tracelens.text.rows import FORMATS, write_file, write_rows
 from tracelens.text.terminal import clean_lines
 from tracelens.units import size
@@ -70,7 +70,10 @@ def document_kind(target: Path) -> str:
     """The ending of a document's file; raises `UsageError` for another one."""
     kind = target.suffix.lower()
     if kind not in DOCUMENTS:
-        raise UsageError(f"{target}: a document ends in {', '.join(DOCUMENTS)}")
+        raise UsageError(
+            f"{target}: a document ends in {', '.join(DOCUMENTS)}",
+            hint="name it such as: -o post-mortem.html",
+        )
     return kind
 
 
@@ -79,5 +82,5 @@ def write_document(text: str, target: Path) -> None:
     try:
         target.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise unwritable(target, error) from error
     remark(f"{target}: {size(len(text.encode()))}")

@@ -11,7 +11,7 @@ from tracelens.cli.checking import rules_option, text_width
 from tracelens.cli.configuration import rule_folders
 from tracelens.cli.options import format_option, on_anything
 from tracelens.cli.output import chosen, note, say, write
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 from tracelens.text.grid import Column, grid
 from tracelens.text.terminal import clean, wrap
 from tracelens.units import plural
@@ -85,9 +85,12 @@ def show_rule(name: str, rules: tuple[Path, ...], format_name: str | None) -> No
       tracelens rules show queue.seats_exhausted
       tracelens rules show queue.seats_exhausted --format json
     """
-    rule = next((one for one in _rulebook(rules) if one.name == name), None)
+    known = {one.name: one for one in _rulebook(rules)}
+    rule = known.get(name)
     if rule is None:
-        raise UsageError(f"there is no rule {name!r}", hint="tracelens rules list shows them")
+        raise UsageError(
+            f"there is no rule {name!r}", hint=near(name, known, "tracelens rules list shows them")
+        )
     if format_name not in (None, "table"):
         write(_described([rule]), format_name)
         return

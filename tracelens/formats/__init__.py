@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracelens.errors import UnknownFormat
+from tracelens.errors import UnknownFormat, near
 from tracelens.formats import client, gpu, metrics, server, traces
 from tracelens.formats.base import Claim, Format, Head
 
@@ -23,7 +23,10 @@ def named(name: str) -> Format:
     for known in FORMATS:
         if known.name == name:
             return known
-    raise UnknownFormat(f"no format is called {name!r}", hint="tracelens formats lists them")
+    raise UnknownFormat(
+        f"no format is called {name!r}",
+        hint=near(name, (one.name for one in FORMATS), "tracelens formats lists them"),
+    )
 
 
 def claims(head: Head) -> list[tuple[Format, Claim]]:

@@ -19,6 +19,16 @@ from tracelens.store.stopping import Stop
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"
 
 
+_HINTS: Final = (
+    ("operations are disabled", "a query sees the case and nothing else: no files, no network"),
+    ("read-only mode", "a case is only read; -o FILE writes the rows of a query into a file"),
+    ("has been locked", "a query cannot change settings; --timeout and --limit are options of the command"),
+)
+"""What DuckDB says where a query would leave the case, and what to do instead."""
+_RAISED: Final = "Invalid Input Error: "
+"""Stands before what a query says by itself, with ``error()``."""
+
+
 class Store:
     """A case opened for reading.  Every query runs on a cursor of its own, so threads may share a store."""
 
@@ -74,7 +84,8 @@ class Store:
                 hint="ask for fewer rows or columns",
             ) from error
         except duckdb.Error as error:
-            raise QueryError(str(error), hint="tracelens schema names tables and columns") from error
+            message, hint = _told(error)
+            raise QueryError(message, hint=hint) from error
         finally:
             cursor.close()
 
@@ -169,6 +180,15 @@ def sources_of(path: Path) -> tuple[list[Mapping[str, Any]], int]:
     finally:
         connection.close()
     return list(rows), int(key[0]) if key else 0
+
+
+def _told(error: duckdb.Error) -> tuple[str, str]:
+    """DuckDB's message, and what to do next."""
+    text = str(error)
+    hint = next((hint for sign, hint in _HINTS if sign in text), "")
+    if not hint and text.startswith(_RAISED):
+        return text.removeprefix(_RAISED), "tracelens query --list shows queries and their parameters"
+    return text, hint or "tracelens schema names tables and columns"
 
 
 def _first_line(error: Exception) -> str:

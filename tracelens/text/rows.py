@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from tracelens.errors import UsageError
+from tracelens.errors import unwritable
 from tracelens.text.grid import Column, grid, natural_width, terminal_width
 from tracelens.text.terminal import clean, clean_lines
 from tracelens.units import UNKNOWN
@@ -43,7 +43,7 @@ def write_file(result: Result, kind: str, target: Path) -> None:
         with target.open("w", encoding="utf-8", newline="") as stream:
             write_rows(result, kind, stream)
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise unwritable(target, error) from error
 
 
 def write_rows(result: Result, kind: str, stream: IO[str]) -> None:

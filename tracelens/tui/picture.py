@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from tracelens.errors import UsageError
+from tracelens.errors import unwritable
 from tracelens.tui.svg import svg_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def take_picture(app: Browser, size: tuple[int, int], target: Path) -> None:
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise unwritable(target, error) from error
 
 
 async def _shown(app: Browser, size: tuple[int, int], *, as_text: bool) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 
 if TYPE_CHECKING:
     from tracelens.tui.view import View
@@ -52,7 +52,8 @@ def entry(name: str) -> Entry:
     """A screen by its name or number; raises `UsageError`."""
     found = next((one for one in SCREENS if name in (one.name, one.number)), None)
     if found is None:
+        names = [one.name for one in SCREENS]
         raise UsageError(
-            f"there is no screen {name!r}", hint=f"there are: {', '.join(one.name for one in SCREENS)}"
+            f"there is no screen {name!r}", hint=near(name, names, f"there are: {', '.join(names)}")
         )
     return found
