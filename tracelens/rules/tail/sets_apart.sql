@@ -48,8 +48,6 @@ judged AS (
         any_value(median_s) AS median_s,
         any_value(compared_count) AS compared_count,
         max(slow_count) AS slow_count,
-        -- What commonly sets slow requests apart; a tail that is explained by nothing else is not cleared without it.
-        count(effect) FILTER (WHERE factor = 'input_tokens') > 0 AS has_length,
         max(abs(effect)) FILTER (WHERE is_claimed) AS effect,
         max(words) FILTER (WHERE is_claimed AND effect_rank = 1) AS first_factor_text,
         string_agg(words, '; ' ORDER BY effect_rank) FILTER (WHERE is_claimed AND effect_rank <= 4) AS factors_text
@@ -89,7 +87,7 @@ SELECT
         WHEN judged.request_count < 30 OR judged.compared_count = 0 THEN 'not_evaluated'
         WHEN judged.threshold_s < $min_slowdown_ratio * judged.median_s THEN 'clear'
         WHEN judged.effect IS NOT NULL THEN 'fired'
-        WHEN judged.has_length THEN 'clear'
+        -- A tail that nothing recorded explains: what would explain it was not recorded.
         ELSE 'not_evaluated'
     END AS outcome,
     CASE WHEN judged.request_count >= 300 THEN 'high' ELSE 'medium' END AS confidence,
