@@ -18,7 +18,19 @@ max_dent_ratio = 0.5
 
 [[remedy]]
 kind = "config"
-text = "V0: turn on chunked prefill. V1: make the share of prompts in a step smaller, --long-prefill-token-threshold first, then a lower --max-num-batched-tokens."
+text = "Turn on --enable-chunked-prefill (V0; V1 has it on), so that prompts and decoding share a step."
+moves = "TPOT, gaps in streams"
+next_limit = "TTFT of the long prompts"
+
+[[remedy]]
+kind = "config"
+text = "Set --long-prefill-token-threshold, so that a long prompt takes only a part of each step."
+moves = "TPOT, gaps in streams"
+next_limit = "TTFT of the long prompts"
+
+[[remedy]]
+kind = "config"
+text = "Lower --max-num-batched-tokens, so that each step is shorter."
 moves = "TPOT, gaps in streams"
 next_limit = "TTFT of the long prompts; short requests then wait in the queue"
 
