@@ -4,7 +4,8 @@
 
 FOLDER holds a folder per recording; LABELS maps its name to ``wanted`` (causes that must be found), ``maybe`` (causes that may)
 and ``forbidden`` ones.  For each recording and choice of files: what fired above info, in order, and what is missed or wrong.  With
-fewer files a miss is no error, where the rules of the cause say that they cannot decide it; a wrong cause always is.
+fewer files a miss is no error where one of the cause's rules says that it cannot decide it: rules of one cause look for it in
+different files, and what one of them could see does not clear what another could not.  A wrong cause always is an error.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def judge(folder: Path, chosen: Callable[[Path], bool], label: dict[str, list[st
     )
     wanted, forbidden = label["wanted"], label["forbidden"]
     missed = [cause for cause in wanted if cause not in fired]
-    decided = {one.cause for one in outcomes if one.outcome in ("clear", "failed")}
+    open_ = {one.cause for one in outcomes if one.outcome == "not_evaluated"}
+    decided = {one.cause for one in outcomes if one.outcome in ("clear", "failed")} - open_
     return Verdict(
         fired,
         missed,

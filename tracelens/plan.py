@@ -1,5 +1,8 @@
 """One ordered plan out of the remedies of all findings: configuration, then architecture, then hardware.
 
+A remedy that moves nothing but what is known (its ``moves`` begins with "what": what is compared, what is believed) mends no
+fault, and comes behind those that do.
+
 Remedies of different rules may repeat or contradict each other, may ask for what is already so, or for cards that no
 finding calls for.  What is kept is a `Step`; what is not is `Withheld`, with the reason.
 """
@@ -51,6 +54,9 @@ _WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _ON: Final = ("true",)
+_OFF_AT_ZERO: Final = frozenset({"long_prefill_token_threshold"})
+"""Numbers that are a limit where they are set, and no limit where they are 0."""
+_KNOWLEDGE: Final = "what "
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +122,15 @@ def make_plan(findings: Iterable[Outcome], settings: Mapping[str, Mapping[str, s
     withheld: list[Withheld] = []
     for run, group in groupby(sorted(findings, key=lambda one: one.run), key=lambda one: one.run):
         draft = _draft(list(group), (settings or {}).get(run, {}))
-        ordered = sorted(draft.kept, key=lambda same: KINDS.index(same[0].remedy.kind))
+        ordered = sorted(draft.kept, key=_place)
         steps += [_step(run, number, same) for number, same in enumerate(ordered, start=1)]
         withheld += draft.withheld
     return Plan(tuple(steps), tuple(withheld))
+
+
+def _place(same: Sequence[_Advice]) -> tuple[bool, int]:
+    informs = all(one.remedy.moves.startswith(_KNOWLEDGE) for one in same)
+    return informs, KINDS.index(same[0].remedy.kind)
 
 
 def _draft(findings: Sequence[Outcome], settings: Mapping[str, str]) -> _Draft:
@@ -155,6 +166,8 @@ def _is_so(ask: Ask, goal: float | None, settings: Mapping[str, str]) -> str:
     if way == "off" and value.lower() == "false":
         return f"{setting} is off already"
     amount = _number(value)
+    if way == "on" and setting in _OFF_AT_ZERO and amount:
+        return f"{setting} is {value} already"
     if goal is None or amount is None:
         return ""
     reached = (way == "up" and amount >= goal) or (way == "down" and amount <= goal)

@@ -24,6 +24,7 @@ fitted AS (
         regr_slope(ttft_s, thousand_tokens) AS slope_s_per_1k_tokens,
         regr_intercept(ttft_s, thousand_tokens) AS intercept_s,
         regr_r2(ttft_s, thousand_tokens) AS r2,
+        regr_avgx(ttft_s, thousand_tokens) AS mean_thousand_tokens,
         regr_sxx(ttft_s, thousand_tokens) AS spread,
         regr_syy(ttft_s, thousand_tokens) AS total_square
     FROM chosen
@@ -42,6 +43,14 @@ SELECT
             THEN slope_s_per_1k_tokens + 1.96 * sqrt(greatest(total_square * (1 - r2), 0) / (sample_count - 2) / spread)
     END AS slope_high_s,
     CASE WHEN spread > 0 THEN intercept_s END AS intercept_s,
+    CASE
+        WHEN sample_count > 2 AND spread > 0
+            THEN
+                1.96
+                * sqrt(
+                    greatest(total_square * (1 - r2), 0) / (sample_count - 2) * (1 / sample_count + power(mean_thousand_tokens, 2) / spread)
+                )
+    END AS intercept_error_s,
     CASE WHEN spread > 0 THEN r2 END AS r2,
     sample_count,
     measured_at
@@ -53,6 +62,7 @@ COMMENT ON COLUMN prompt_length_curve.slope_s_per_1k_tokens IS 'Seconds of TTFT 
 COMMENT ON COLUMN prompt_length_curve.slope_low_s IS 'Lower end of its 95 % interval (normal errors assumed; a queue in TTFT breaks that).';
 COMMENT ON COLUMN prompt_length_curve.slope_high_s IS 'Upper end of its 95 % interval.';
 COMMENT ON COLUMN prompt_length_curve.intercept_s IS 'TTFT of an empty prompt, seconds.';
+COMMENT ON COLUMN prompt_length_curve.intercept_error_s IS 'Half of the 95 % interval of intercept_s, with the same assumption.';
 COMMENT ON COLUMN prompt_length_curve.r2 IS 'Share of TTFT''s variance that prompt length explains, 0 to 1.';
 COMMENT ON COLUMN prompt_length_curve.sample_count IS 'Requests behind it.';
 COMMENT ON COLUMN prompt_length_curve.measured_at IS 'server or client: whose TTFT it is.';

@@ -16,7 +16,7 @@ CASES = tomllib.loads((Path(__file__).parent / "data" / "plan.toml").read_text(e
 
 
 def finding(given: dict[str, Any], place: int) -> Outcome:
-    remedies = tuple(Remedy(kind, text) for kind, text in given["remedies"])
+    remedies = tuple(Remedy(*words) for words in given["remedies"])
     return Outcome(
         given.get("rule", f"toy.rule{place}"),
         given.get("cause", "toy"),

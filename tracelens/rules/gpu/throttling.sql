@@ -20,7 +20,7 @@ min_effect_ratio = 0.05
 
 [[remedy]]
 kind = "config"
-text = "If the cap is a choice, compare runs at the same cap only; decode that waits for memory hardly suffers from it."
+text = "Where a power limit is a choice, compare runs at the same limit only; decode that waits for memory hardly suffers from it."
 moves = "what is compared"
 next_limit = "memory bandwidth"
 

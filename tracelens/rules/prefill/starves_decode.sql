@@ -4,7 +4,7 @@ belief = "Generation is slow, so the GPU or the kernel is slow (or the engine ha
 cause = "long-prompt-starvation"
 severity = "warning"
 needs = ["engine_sample"]
-missing = ["engine stats lines with prompt and generation throughput (do not run with --disable-log-stats)"]
+missing = ["engine stats lines with prompt and generation throughput (do not run with --disable-log-stats)", "times of single requests (--otlp-traces-endpoint), since pauses shorter than the step between stats lines do not show in them"]
 message = "In {measured_samples_count} samples each running request got {measured_rate_tps} while prompts ran ({measured_prompt_tokens} prompt tokens against {measured_generation_tokens} generated, about {measured_prompt_length_tokens} per prompt); at best it was {measured_best_rate_tps}. {engine_text}"
 verdict = "Decoding starves while prompts are prefilled: each running request gets {measured_rate_tps}; {first_change}, a faster GPU comes later."
 
@@ -14,10 +14,23 @@ min_prompt_ratio = 80.0
 min_prompt_tokens = 1000.0
 min_samples_count = 3
 min_answer_tokens = 8.0
+max_dent_ratio = 0.5
 
 [[remedy]]
 kind = "config"
-text = "V0: turn on chunked prefill. V1: make the share of prompts in a step smaller, --long-prefill-token-threshold first, then a lower --max-num-batched-tokens."
+text = "Turn on --enable-chunked-prefill (V0; V1 has it on), so that prompts and decoding share a step."
+moves = "TPOT, gaps in streams"
+next_limit = "TTFT of the long prompts"
+
+[[remedy]]
+kind = "config"
+text = "Set --long-prefill-token-threshold, so that a long prompt takes only a part of each step."
+moves = "TPOT, gaps in streams"
+next_limit = "TTFT of the long prompts"
+
+[[remedy]]
+kind = "config"
+text = "Lower --max-num-batched-tokens, so that each step is shorter."
 moves = "TPOT, gaps in streams"
 next_limit = "TTFT of the long prompts; short requests then wait in the queue"
 
@@ -39,7 +52,9 @@ A sample starves where at least 2 requests run and each gets fewer than `max_rat
 Over the starved samples and the one after each (prompts are counted when they are done), prompt tokens outnumber
 generated ones by `min_prompt_ratio`, and the prompts are long: `min_prompt_tokens` or more for each request that began to
 run. At least `min_samples_count` such samples. Where access lines show answers of fewer than `min_answer_tokens` tokens,
-there is no decoding to starve.
+there is no decoding to starve.  Clear only where no sample with prompts of that length gave each running request less than
+`max_dent_ratio` of the best rate: a mean over ten seconds that is halved can hide five seconds without a token, and then
+nothing is decided.
 
 ## What to do
 Bound what one step gives to prompts. Fires as a warning: the lines show rates, no request's own gaps.
@@ -63,6 +78,9 @@ marked AS (
     SELECT
         *,
         running_count >= 2 AND generation_tps < $max_rate_tps * running_count AS is_starved,
+        running_count >= 2 AND earlier_running_count >= 1 AND prompt_tps > 0
+        AND generation_tps / running_count < $max_dent_ratio * max(generation_tps / nullif(running_count, 0)) OVER (PARTITION BY run_id)
+            AS is_dented,
         generation_tps / nullif(running_count, 0) AS rate_tps,
         CASE WHEN interval_s BETWEEN 0.5 AND 60 THEN interval_s ELSE 10 END AS length_s
     FROM sample
@@ -83,6 +101,7 @@ counted AS (
         count(*) FILTER (WHERE is_starved) AS starved_count,
         sum(generation_tps) FILTER (WHERE is_starved) / sum(running_count) FILTER (WHERE is_starved) AS rate_tps,
         max(rate_tps) AS best_rate_tps,
+        count(*) FILTER (WHERE is_dented AND prompt_tps * length_s >= $min_prompt_tokens * greatest(begun_count, 1)) AS dented_count,
         sum(prompt_tps * length_s) FILTER (WHERE is_starved OR is_after) AS prompt_tokens,
         sum(generation_tps * length_s) FILTER (WHERE is_starved) AS generation_tokens,
         sum(greatest(begun_count, 0)) FILTER (WHERE (is_starved OR is_after) AND earlier_running_count IS NOT NULL) AS begun_count,
@@ -143,7 +162,7 @@ SELECT
             AND prompt_length_tokens >= $min_prompt_tokens
             AND answer_tokens >= $min_answer_tokens
             THEN 'fired'
-        WHEN busy_count < $min_samples_count THEN 'not_evaluated'
+        WHEN busy_count < $min_samples_count OR (dented_count > 0 AND answer_tokens >= $min_answer_tokens) THEN 'not_evaluated'
         ELSE 'clear'
     END AS outcome,
     CASE WHEN starved_count >= 4 AND best_rate_tps >= 4 * rate_tps THEN 'medium' ELSE 'low' END AS confidence,

@@ -208,6 +208,8 @@ said AS (
                 AND waiting_ratio >= $min_waiting_ratio
                 AND queue_ratio >= $min_queue_ratio
                 THEN CASE WHEN waits_for_limit = 'unknown' THEN 'not_evaluated' ELSE 'fired' END
+            -- A queue that comes and goes may still be most of the time to first token: that only single requests tell.
+            WHEN queue_count > 1 THEN 'not_evaluated'
             ELSE 'clear'
         END AS outcome
     FROM judged
@@ -225,6 +227,8 @@ SELECT
     coalesce(evidence, []) AS evidence,
     CASE
         WHEN stalled_count > queue_count THEN ['a run in which tokens flow: the engine stood still while requests waited']
+        WHEN busy_count >= $min_samples_count AND waits_for_limit <> 'unknown'
+            THEN ['times of single requests (--otlp-traces-endpoint): the queue of these stats lines comes and goes']
         WHEN waits_for_limit = 'unknown' THEN ['the server''s log from its start, which states the limits (--max-num-seqs)']
         ELSE ['at least 3 engine stats lines under load (do not run with --disable-log-stats)']
     END AS missing,

@@ -85,8 +85,10 @@ SELECT
     '' AS subject,
     CASE
         WHEN judged.request_count < 30 OR judged.compared_count = 0 THEN 'not_evaluated'
-        WHEN judged.threshold_s < $min_slowdown_ratio * judged.median_s OR judged.effect IS NULL THEN 'clear'
-        ELSE 'fired'
+        WHEN judged.threshold_s < $min_slowdown_ratio * judged.median_s THEN 'clear'
+        WHEN judged.effect IS NOT NULL THEN 'fired'
+        -- A tail that nothing recorded explains: what would explain it was not recorded.
+        ELSE 'not_evaluated'
     END AS outcome,
     CASE WHEN judged.request_count >= 300 THEN 'high' ELSE 'medium' END AS confidence,
     coalesce(judged.effect, 0.0) AS weight,
