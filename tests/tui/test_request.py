@@ -77,6 +77,23 @@ def test_lines_and_gaps_are_gone_to(driven, demo_path) -> None:
     driven(demo_path, steps, size=(100, 30))
 
 
+def test_a_log_line_opens_among_those_around_it_in_its_file(driven, demo_path) -> None:
+    around = (resources.demo_incident() / "server.log").read_text().splitlines()[177:182]
+
+    async def steps(drive) -> None:
+        await drive.press("w", "l", "enter")
+        text = " ".join(drive.text().replace("│", " ").split())
+        assert "from the file, the same as when it was read" in text
+        for line in around:
+            assert " ".join(line.split())[:90] in text
+        await drive.press("y")
+        assert "▸     180 " in drive.app.clipboard
+        await drive.press("escape")
+        assert drive.view.request_id == WORST
+
+    driven(demo_path, steps, size=(160, 45))
+
+
 def test_an_id_that_nobody_has_is_told(driven, demo_path) -> None:
     async def steps(drive) -> None:
         drive.app.open("request", "nobody\x1b[31m")
@@ -123,5 +140,8 @@ def test_hostile_ids_are_shown_and_do_nothing(driven, hostile_path) -> None:
         assert "evil\\x1b[31m[bold red]\\u202e" in drive.text()
         await drive.press("y")
         assert "\x1b" not in drive.app.clipboard
+        await drive.press("enter")
+        assert "from the file" in drive.text()
+        assert "\x1b" not in drive.text()
 
     driven(hostile_path, steps, size=(200, 60))

@@ -69,6 +69,7 @@ def test_the_lanes_hold_what_the_query_says(demo_path) -> None:
         lanes = case.query("lanes", pieces=40).dicts()
         stats = case.sql("SELECT max(waiting_count), max(running_count) FROM engine_sample").rows[0]
         arrivals = case.sql("SELECT count(arrival_ts) FROM request").rows[0][0]
+    assert {(row["waiting_highest_count"], row["running_highest_count"]) for row in lanes} == {stats}
     assert max(row["waiting_count"] or 0 for row in lanes) == stats[0]
     assert max(row["running_count"] or 0 for row in lanes) == stats[1]
     assert sum(row["arrival_count"] or 0 for row in lanes) == arrivals

@@ -31,6 +31,7 @@ SELECT
     generation_mean_tps / nullif(sum(generation_mean_tps) OVER (PARTITION BY run_id), 0) AS generation_share_ratio,
     running_mean_count / nullif(sum(running_mean_count) OVER (PARTITION BY run_id), 0) AS running_share_ratio,
     1.0 / count(*) OVER (PARTITION BY run_id) AS even_ratio,
+    (sum(sample_count) OVER (PARTITION BY run_id))::BIGINT AS run_sample_count,
     coalesce(generation_share_ratio >= 1.5 * even_ratio, FALSE) AS is_uneven
 FROM summed
 ORDER BY run_id ASC, engine_index ASC

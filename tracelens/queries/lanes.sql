@@ -1,7 +1,7 @@
 /*
 A run, or a window of it, cut into equal pieces of time of a second or more: what the engine, the GPUs and the clients did in each, and what
 the queue waited for. A stats line speaks for the time since the line before it, at most 15 s. A NULL is a piece in which no source says it. bound_by is the commonest limit among the stats lines
-with requests waiting: seats, kv, prefill, stalled, deferred or unknown; 'none' where nothing waited.
+with requests waiting: seats, kv, prefill, stalled, deferred or unknown; 'none' where nothing waited. The highest of each column stands beside every piece.
 [params]
 run = ""
 pieces = 60
@@ -103,8 +103,20 @@ SELECT
     flowed.sm_ratio,
     flowed.dram_active_ratio,
     flowed.power_w,
-    bound.bound_by
+    bound.bound_by,
+    max(bound.waiting_count) OVER whole AS waiting_highest_count,
+    max(bound.running_count) OVER whole AS running_highest_count,
+    max(bound.seat_count) OVER whole AS seat_highest_count,
+    max(bound.kv_cache_usage_ratio) OVER whole AS kv_cache_usage_highest_ratio,
+    max(bound.prompt_tps) OVER whole AS prompt_highest_tps,
+    max(bound.generation_tps) OVER whole AS generation_highest_tps,
+    (max(flowed.arrival_count) OVER whole)::BIGINT AS arrival_highest_count,
+    (max(flowed.completion_count) OVER whole)::BIGINT AS completion_highest_count,
+    max(flowed.sm_ratio) OVER whole AS sm_highest_ratio,
+    max(flowed.dram_active_ratio) OVER whole AS dram_active_highest_ratio,
+    max(flowed.power_w) OVER whole AS power_highest_w
 FROM piece
 LEFT JOIN flowed ON piece.run_id = flowed.run_id AND piece.place = flowed.place
 LEFT JOIN bound ON piece.run_id = bound.run_id AND piece.place = bound.place
+WINDOW whole AS (PARTITION BY piece.run_id)
 ORDER BY piece.run_id ASC, piece.place ASC

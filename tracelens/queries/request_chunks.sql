@@ -24,15 +24,25 @@ gap AS (
     FROM chunk
     WHERE kind IN ('c', 't', 'e', '?')
     WINDOW arrival AS (PARTITION BY run_id ORDER BY offset_s)
+),
+
+judged AS (
+    SELECT
+        run_id,
+        chunk_number,
+        offset_s,
+        gap_s,
+        quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS median_gap_s,
+        max(gap_s) OVER (PARTITION BY run_id) AS longest_gap_s,
+        gap_s > 1 AND gap_s > 10 * quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS is_stall
+    FROM gap
 )
 
 SELECT
-    run_id,
-    chunk_number,
-    offset_s,
-    gap_s,
-    quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS median_gap_s,
-    max(gap_s) OVER (PARTITION BY run_id) AS longest_gap_s,
-    gap_s > 1 AND gap_s > 10 * quantile_cont(gap_s, 0.5) OVER (PARTITION BY run_id) AS is_stall
-FROM gap
+    *,
+    count(*) OVER stream AS chunk_count,
+    count(*) FILTER (WHERE is_stall) OVER stream AS stall_count,
+    max(gap_s) FILTER (WHERE is_stall) OVER stream AS longest_stall_s
+FROM judged
+WINDOW stream AS (PARTITION BY run_id)
 ORDER BY run_id ASC, chunk_number ASC

@@ -161,8 +161,8 @@ def engine_lines(rows: Sequence[Facts], width: int, ink: Ink) -> Iterator[Text]:
                 f"an even part is {percent(row['even_ratio'])}"
             )
             yield from sentence(said, width, ink.warn)
-    lines = sum(row["sample_count"] for row in rows)
-    said = f"running and waiting: mean–highest; gen and prompt: mean tokens/s; {plural(lines, 'stats line')}"
+    lines = plural(rows[0]["run_sample_count"], "stats line")
+    said = f"running and waiting: mean–highest; gen and prompt: mean tokens/s; {lines}"
     yield from sentence(said, width, ink.dim)
 
 

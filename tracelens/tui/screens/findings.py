@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 
 from tracelens.marks import Mark
-from tracelens.text.terminal import clean
+from tracelens.tui.file_lines import FileLines
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
 from tracelens.tui.screens import findings_parts as parts
@@ -18,7 +18,7 @@ from tracelens.tui.view import View
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from tracelens.check import Check, Outcome
+    from tracelens.check import Check, Evidence, Outcome
 
 
 class Findings(View):
@@ -92,18 +92,12 @@ class Findings(View):
         self.show_keys()
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        """A line opens with all that the case knows of it; a rule moves on to its page."""
+        """A line opens with those around it; a rule moves on to its page."""
         if message.rows is self.rows:
             self.query_one("#page").focus()
         else:
-            self._open_line(message.row["evidence"])
-
-    def _open_line(self, line: Any) -> None:
-        self.notify(
-            clean(f"{line.source}:{line.line}\n{line.text or 'nothing more is known of this line'}"),
-            timeout=15,
-            markup=False,
-        )
+            line: Evidence = message.row["evidence"]
+            self.app.push_screen(FileLines(line.source, line.line, line.text))
 
     # Keys -----------------------------------------------------------------------------------------------------------
 

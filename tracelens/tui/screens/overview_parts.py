@@ -124,33 +124,25 @@ def count_lines(row: Mapping[str, Any], width: int, ink: Ink) -> Iterator[Text]:
 def strip_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iterator[Text]:
     """Lanes over time that share one axis: waiting, running, KV cache, tokens, GPU, and what bound the engine."""
     room = max(width - _LABEL - _VALUE - 2, 10)
-
-    def column(key: str) -> list[Any]:
-        return [row[key] for row in rows]
+    of = rows[0]
 
     def lane(label: str, key: str, shown: str, top: float | None = None, missing: str = "") -> Text:
-        values = column(key)
+        values = [row[key] for row in rows]
         if all(value is None for value in values):
             return Text(f"{label:<{_LABEL + _VALUE}} ┊ {missing}", style=ink.dim, no_wrap=True)
         line = Text(f"{label:<{_LABEL}}{shown:>{_VALUE}} ┤", no_wrap=True)
         return line.append(stretched(spark(values, top), len(values), room), style=ink.link)
 
     no_stats = "no stats line in this run"
-    yield lane("waiting", "waiting_count", count(_highest(column("waiting_count"))), missing=no_stats)
-    seats = _highest(column("seat_count"))
-    running = count(_highest(column("running_count"))) + (f" of {count(seats)}" if seats else "")
+    yield lane("waiting", "waiting_count", count(of["waiting_highest_count"]), missing=no_stats)
+    seats = of["seat_highest_count"]
+    running = count(of["running_highest_count"]) + (f" of {count(seats)}" if seats else "")
     yield lane("running", "running_count", running, seats, no_stats)
-    yield lane(
-        "KV cache", "kv_cache_usage_ratio", percent(_highest(column("kv_cache_usage_ratio"))), 1.0, no_stats
-    )
-    yield lane("tokens/s", "generation_tps", number(_highest(column("generation_tps"))), missing=no_stats)
-    yield lane(
-        "GPU",
-        "sm_ratio",
-        percent(_highest(column("sm_ratio"))),
-        1.0,
-        "no GPU log in this run: nvidia-smi dmon -s pucvmet -o DT",
-    )
+    kv = percent(of["kv_cache_usage_highest_ratio"])
+    yield lane("KV cache", "kv_cache_usage_ratio", kv, 1.0, no_stats)
+    yield lane("tokens/s", "generation_tps", number(of["generation_highest_tps"]), missing=no_stats)
+    no_gpu = "no GPU log in this run: nvidia-smi dmon -s pucvmet -o DT"
+    yield lane("GPU", "sm_ratio", percent(of["sm_highest_ratio"]), 1.0, no_gpu)
     yield _bound(rows, room, ink)
     axis = time_axis(rows[0]["from_ts"], rows[-1]["to_ts"], room)
     yield Text(" " * (_LABEL + _VALUE + 2) + axis, style=ink.dim, no_wrap=True)
@@ -161,10 +153,6 @@ def _bound(rows: Sequence[Mapping[str, Any]], room: int, ink: Ink) -> Text:
     label = shorten(f"bound by {seen_of(LIMITS, limits)}", _LABEL + _VALUE)
     line = Text(f"{label:<{_LABEL + _VALUE}} │", no_wrap=True)
     return line.append_text(limit_lane(limits, room, ink))
-
-
-def _highest(values: Sequence[Any]) -> Any:
-    return max((value for value in values if value is not None), default=None)
 
 
 def detail_lines(check: Check, finding: Outcome, width: int, ink: Ink) -> Iterator[Text]:

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from tracelens.marks import Mark
 from tracelens.store import Result, Stop
 from tracelens.text.terminal import clean, shorten
+from tracelens.tui.file_lines import FileLines
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
 from tracelens.tui.screens import request_parts as parts
@@ -233,13 +234,12 @@ class OneRequest(View):
         part.scroll_visible(animate=False, top=True)
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        """A batch-mate opens as a request; a line opens with all that it says."""
+        """A batch-mate opens as a request; a line opens with those around it."""
         if message.rows is self.mates:
             self.browser.open("request", message.row["request_id"])
         else:
-            self.notify(
-                clean(message.row["says"] or "nothing more is known of this line"), timeout=15, markup=False
-            )
+            row = message.row
+            self.app.push_screen(FileLines(row["path"], row["line_no"], row["says"] or ""))
 
     def marked(self) -> Mark | None:
         """The request."""

@@ -176,16 +176,14 @@ def _engine(scene: Scene, room: int, ink: Ink) -> Iterator[Text]:
         text = before + stretched(spark(values, top), len(values), inner)
         return _labelled(label, Text(text, style=ink.link), ink.plain, said)
 
-    def highest(key: str) -> Any:
-        return max((row[key] for row in rows if row[key] is not None), default=None)
-
-    seats = highest("seat_count")
-    running = count(highest("running_count")) + (f" of {count(seats)}" if seats else "")
-    yield lane("waiting", "waiting_count", count(highest("waiting_count")))
+    if not rows:
+        return
+    of = rows[0]
+    seats = of["seat_highest_count"]
+    running = count(of["running_highest_count"]) + (f" of {count(seats)}" if seats else "")
+    yield lane("waiting", "waiting_count", count(of["waiting_highest_count"]))
     yield lane("running", "running_count", running, seats)
-    yield lane("KV cache", "kv_cache_usage_ratio", percent(highest("kv_cache_usage_ratio")), 1.0)
-    yield lane("GPU", "sm_ratio", percent(highest("sm_ratio")), 1.0)
-    limits = [row["bound_by"] for row in rows]
-    if limits:
-        bound = limit_lane(limits, inner, ink)
-        yield _labelled("bound by", Text(before).append_text(bound), ink.plain)
+    yield lane("KV cache", "kv_cache_usage_ratio", percent(of["kv_cache_usage_highest_ratio"]), 1.0)
+    yield lane("GPU", "sm_ratio", percent(of["sm_highest_ratio"]), 1.0)
+    bound = limit_lane([row["bound_by"] for row in rows], inner, ink)
+    yield _labelled("bound by", Text(before).append_text(bound), ink.plain)

@@ -22,6 +22,8 @@ _WORTH_A_MARK_S: Final = 0.001
 _FRAME: Final = "┊┊"
 _LEAST_BASIS: Final = 16
 _MANY: Final = 99.5
+_STALLS: Final = 5
+"""Stalls that are told one by one."""
 
 
 def stage_lines(
@@ -95,14 +97,17 @@ def gap_lines(chunks: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iter
         return
     longest = next(row for row in chunks if row["gap_s"] == first["longest_gap_s"])
     said = (
-        f"stream: {plural(len(chunks), 'chunk')}, median gap {duration(first['median_gap_s'])}; longest {duration(longest['gap_s'])} "
+        f"stream: {plural(first['chunk_count'], 'chunk')}, median gap {duration(first['median_gap_s'])}; longest {duration(longest['gap_s'])} "
         f"before chunk {longest['chunk_number']}, {duration(longest['offset_s'])} after it was sent"
     )
     yield from sentence(said, width)
     stalls = [row for row in chunks if row["is_stall"]]
-    for row in stalls[:5]:
+    for row in stalls[:_STALLS]:
         text = f"  ! stall of {duration(row['gap_s'])} before chunk {row['chunk_number']}, until {duration(row['offset_s'])} after it was sent"
         yield Text(shorten(text, width), style=ink.bad, no_wrap=True)
+    if first["stall_count"] > _STALLS:
+        more = plural(first["stall_count"] - _STALLS, "more stall")
+        yield Text(f"  ! {more}: s shows all", style=ink.bad, no_wrap=True)
 
 
 def gpu_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iterator[Text]:

@@ -58,9 +58,10 @@ def why(scene: Scene, by: str = "ttft") -> str:
         parts.append(f"Its own prefill took {duration(scene.seconds('prefill'))}")
     if _longest(scene, known) is not longest:
         parts.append(_does(scene, _longest(scene, known)))
-    stalls = [row["gap_s"] for row in scene.chunks if row["is_stall"]]
-    if stalls:
-        parts.append(f"Its stream stalled {plural(len(stalls), 'time')}, for up to {duration(max(stalls))}")
+    if scene.chunks and scene.chunks[0]["stall_count"]:
+        stream = scene.chunks[0]
+        stalls = plural(stream["stall_count"], "time")
+        parts.append(f"Its stream stalled {stalls}, for up to {duration(stream['longest_stall_s'])}")
     return ". ".join(parts) + "."
 
 
@@ -120,9 +121,7 @@ def _waited_for(scene: Scene) -> Iterator[str]:
     ]
     if limits:
         first = limits[0]
-        seats = max(
-            (row["seat_count"] for row in scene.engine or [] if row["seat_count"] is not None), default=None
-        )
+        seats = scene.engine[0]["seat_highest_count"] if scene.engine else None
         yield (
             f"All {plural(seats, 'seat')} were taken"
             if first == "seats" and seats

@@ -39,6 +39,12 @@ class Lane:
     times: float = 1.0
     unit: str = ""
 
+    @property
+    def highest(self) -> str:
+        """The column that has the highest value of all pieces: ``waiting_highest_count``."""
+        stem, _, unit = self.key.rpartition("_")
+        return f"{stem}_highest_{unit}"
+
 
 LANES: Final = (
     Lane("arrivals", "arrival_count", count),
@@ -158,9 +164,11 @@ def _lane(scene: Scene, lane: Lane, room: int, ink: Ink, *, chosen: bool) -> Tex
     drawn = Text(
         stretched(spark(values, lane.top), len(values), room), style=ink.warn if chosen else ink.link
     )
-    highest = max(value for value in values if value is not None)
     return _labelled(
-        label, lane.said(highest), _marked(scene, drawn, room, ink), ink.strong if chosen else ink.plain
+        label,
+        lane.said(scene.rows[0][lane.highest]),
+        _marked(scene, drawn, room, ink),
+        ink.strong if chosen else ink.plain,
     )
 
 
