@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import contextlib
 import glob
-import gzip
 import io
 import lzma
 import stat
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import zstandard
+from isal import igzip, isal_zlib
 
 from tracelens.errors import SourceError
 
@@ -36,6 +36,7 @@ READ_ERRORS: Final = (
     OSError,
     EOFError,
     zlib.error,
+    cast("type[Exception]", isal_zlib.error),
     lzma.LZMAError,
     zstandard.ZstdError,
     tarfile.TarError,
@@ -177,7 +178,7 @@ class _ZstdFrames:
 
 def _decompressor(magic: bytes) -> Callable[[IO[bytes]], IO[bytes]] | None:
     if magic.startswith(_GZIP):
-        return lambda raw: cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        return lambda raw: cast("IO[bytes]", igzip.IGzipFile(fileobj=raw))  # type: ignore[no-untyped-call]
     if magic.startswith(_BZIP2):
         return lambda raw: cast("IO[bytes]", bz2.BZ2File(raw))
     if magic.startswith(_XZ):

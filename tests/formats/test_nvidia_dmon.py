@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from tracelens.formats.base import Chunk, Claim, Clock, Head, Parsed
+from tracelens.formats.gpu import dmon_rows
+from tracelens.formats.gpu.dmon_layout import Layout
 from tracelens.formats.gpu.nvidia_dmon import FORMAT
 
 FOLDER = Path(__file__).parents[2] / "sample_logs" / "nvidia_dmon"
@@ -225,3 +227,28 @@ def test_nan_and_sentinels_are_no_values() -> None:
     text = "# gpu    pwr     sm \n    0    nan    inf \n    0 9223372036854775794     12 \n"
     found = rows(parsed(text))
     assert [(row["power_w"], row["sm_ratio"]) for row in found] == [(None, None), (None, 0.12)]
+
+
+def test_broken_headings_cost_no_pass_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    read = dmon_rows.rows_under
+
+    def counted(group: pl.DataFrame, under: tuple[Layout, bool], claim: Claim) -> pl.DataFrame:
+        passes.append(group.height)
+        return read(group, under, claim)
+
+    monkeypatch.setattr(dmon_rows, "rows_under", counted)
+    whole = "# gpu    pwr  gtemp     sm    mem \n    0    100     50     90     40 \n"
+    # Two hundred headings that a kill cut, each at another length of blanks, over a row that has more cells than they have names.
+    broken = "".join(f"# gpu{' ' * wide}pwr\n    0    100     50     90     40 \n" for wide in range(1, 201))
+    found = parsed(whole + broken + whole)
+    assert passes == [2]
+    assert [row["power_w"] for row in rows(found)] == [100.0, 100.0]
+    assert found.issues["reason"].to_list() == ["cells differ from heading"] * 200
+
+
+def test_a_line_of_thousands_of_names_is_no_heading() -> None:
+    found = parsed(
+        "# gpu    pwr  gtemp \n    0    100     50 \n# gpu" + " sm" * 5000 + "\n    0    101     51 \n"
+    )
+    assert [row["power_w"] for row in rows(found)] == [100.0, 101.0]

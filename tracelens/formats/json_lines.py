@@ -110,11 +110,11 @@ def objects_in(lines: tuple[str, ...], at_most: int = 200) -> list[dict[str, Any
 
 def number(value: Any) -> float | int | None:
     """Return a finite number, also one written as a string; an int stays an int (nanoseconds need all digits)."""
-    if isinstance(value, str):
+    if type(value) is str:
         value = _numeral(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    return value if type(value) is int else None
 
 
 def _numeral(text: str) -> float | int | None:
@@ -126,6 +126,8 @@ def _numeral(text: str) -> float | int | None:
 
 def count(value: Any) -> int | None:
     """Return a whole number of things, 0 or more."""
+    if value is None:
+        return None
     amount = number(value)
     if amount is None or amount < 0 or amount > _LARGEST_COUNT or amount != int(amount):
         return None
@@ -144,9 +146,7 @@ def text_of(value: Any) -> str | None:
     """Return a name or an id: a text that is not empty, or a number written out."""
     if isinstance(value, str):
         return value[:TEXT_CHARS] or None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return str(value)
+    return str(value) if type(value) in (int, float) else None
 
 
 def hex_id(value: Any, digits: int = 32) -> str | None:

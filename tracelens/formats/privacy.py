@@ -75,6 +75,7 @@ def _speech(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, s
 
 _SPEECH: Final = _speech(_SAID)
 _UNREAD_SPEECH: Final = _speech(_UNREAD)
+_ALL_SIGNS: Final = [*_SECRET_SIGNS, "@", *_SPEECH[0], *_UNREAD_SPEECH[0]]
 _REST: Final = (
     rf"""(?is)(["']?\b(?:{"|".join(_UNREAD)})\\?["']?\s*[:=]\s*)[^\s*\d\[{{(<"'\\].*""",
     "${1}" + MASK,
@@ -98,9 +99,8 @@ def scrubbed_text(text: str) -> str:
 
 
 def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int) -> pl.DataFrame:
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     changed: list[pl.Series] = []
-    for name in texts:
+    for name in _suspects(frame):
         column = frame[name]
         clean = _told(column, keep_text, is_free=not name.endswith("_id"), is_unread=name == "excerpt")
         if name.endswith("_id") and clean is not column:
@@ -108,6 +108,13 @@ def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int)
         if clean is not column:
             changed.append(clean)
     return _keys(frame.with_columns(changed) if changed else frame)
+
+
+def _suspects(frame: pl.DataFrame) -> list[str]:
+    """The columns of text in which any sign of anything private is found; most have none, and one search tells."""
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    shown = frame.select(pl.col(texts).str.contains_any(_ALL_SIGNS, ascii_case_insensitive=True).any())
+    return [name for name in texts if shown[name].item()]
 
 
 def _told(column: pl.Series, keep_text: bool, *, is_free: bool, is_unread: bool) -> pl.Series:

@@ -42,6 +42,8 @@ def unit_of(amount: float, stated: str | None) -> str:
 
 def instant(value: Any, stated_unit: str | None = None) -> tuple[int, Clock] | None:
     """Microseconds and what they count from: UTC (1970), LOCAL (1970 of a wall clock without zone) or RELATIVE."""
+    if type(value) is float and stated_unit is None and _FIRST_EPOCH_S <= value < _LAST_EPOCH_S:
+        return round(value * 1_000_000), Clock.UTC  # most instants of most files, without the questions below
     amount = number(value)
     if amount is None or abs(amount) > LARGEST:
         return _iso(value) if isinstance(value, str) else None

@@ -7,8 +7,11 @@ list of gaps.  Kinds are the letters of `client_stream.chunk_kind` or words for 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
 
 from tracelens.formats.base import Clock
 from tracelens.formats.client.client_keys import Place, snake, split_unit
@@ -16,10 +19,18 @@ from tracelens.formats.json_lines import number
 from tracelens.formats.stamps import LARGEST, PER_SECOND, instant, instant_on, is_epoch, to_us, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 UNSAID: Final = "?"
 LETTERS: Final = "rctefukDE?"
+
+
+def _letter(char: str) -> str:
+    return char if char in LETTERS else UNSAID
+
+
+_CONTENT: Final = re.compile("[ct]")
+_TO_LETTERS: Final = {code: _letter(chr(code)) for code in range(128)}
 
 WORDS: Final[Mapping[str, str]] = {
     "role": "r",
@@ -34,6 +45,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 """Words for kinds of chunks, in snake_case.  A tool call is content."""
 
+_NUMBER_LIST: Final = pl.List(pl.Float64)
 _TIME_KEYS: Final = ("t", "at", "ts", "time", "timestamp", "offset", "arrived_at", "received_at")
 _KIND_KEYS: Final = ("kind", "type", "event")
 _TEXT_KEYS: Final = ("text", "content", "delta", "token")
@@ -62,14 +74,16 @@ class Chunks:
         """Chunks with text, reasoning or a tool call; all of them where nobody said what they are."""
         return self.kinds.count("c") + self.kinds.count("t") if self.kinds_known else len(self.kinds)
 
-    def first(self, letters: str) -> int | None:
-        """Place of the first chunk of one of these kinds."""
-        found = [at for at in map(self.kinds.find, letters) if at >= 0]
-        return min(found, default=None)
+    def first_role(self) -> int | None:
+        """Place of the role-only chunk."""
+        return _place(self.kinds.find("r"))
 
     def first_content(self) -> int | None:
         """Place of the first chunk with content."""
-        return self.first("ct" if self.kinds_known else UNSAID)
+        if not self.kinds_known:
+            return _place(self.kinds.find(UNSAID))
+        found = _CONTENT.search(self.kinds)
+        return None if found is None else found.start()
 
     def last_content(self, output_tokens: int | None) -> int | None:
         """Place of the last chunk with content.
@@ -77,7 +91,6 @@ class Chunks:
         vLLM sends the last token with the finish message (measured on 0.9.1 and 0.32: without it, every stream is
         one token short), so that message counts when the others cannot have held all the tokens.
         """
-        letters = "ct" if self.kinds_known else UNSAID
         finish = self.kinds.rfind("f")
         if (
             finish >= 0
@@ -85,8 +98,9 @@ class Chunks:
             and self.content_count + self.kinds.count("e") < output_tokens
         ):
             return finish
-        found = max(self.kinds.rfind(letter) for letter in letters)
-        return found if found >= 0 else None
+        if not self.kinds_known:
+            return _place(self.kinds.rfind(UNSAID))
+        return _place(max(self.kinds.rfind("c"), self.kinds.rfind("t")))
 
     def seconds_at(self, place: int | None) -> float | None:
         """Time of one chunk in seconds, zero as the class says."""
@@ -94,6 +108,10 @@ class Chunks:
         if value is None:
             return None
         return float(value) if self.scale_s == 1.0 else value * self.scale_s
+
+
+def _place(found: int) -> int | None:
+    return found if found >= 0 else None
 
 
 def letter_of(kind: Any) -> str | None:
@@ -132,8 +150,11 @@ def _from_list(entries: list[Any], unit: str | None, kinds: Any, since_send: boo
 
 
 def _numbers(entries: list[Any], unit: str | None) -> tuple[list[Any], str | None, Clock]:
-    """Return times as numbers (the usual case needs no look at each), ISO texts as microseconds; and what both count from."""
-    if set(map(type, entries)) <= {float, int}:
+    """Return times as numbers, ISO texts as microseconds; and what both count from.
+
+    Where a number begins the list the rest is left as it is: `number_lists` looks at all lists at once.
+    """
+    if type(entries[0]) in (float, int):
         return entries, unit, Clock.UTC
     if isinstance(entries[0], str) and number(entries[0]) is None:
         stamp = instant(entries[0])
@@ -147,8 +168,26 @@ def _letters(kinds: Any, chunk_count: int) -> str:
     if not isinstance(kinds, str | list) or len(kinds) != chunk_count:
         return UNSAID * chunk_count
     if isinstance(kinds, str):
-        return "".join(letter if letter in LETTERS else UNSAID for letter in kinds)
+        return kinds.translate(_TO_LETTERS) if kinds.isascii() else "".join(map(_letter, kinds))
     return "".join(letter_of(kind) or UNSAID for kind in kinds)
+
+
+def number_lists(lists: Sequence[list[Any] | None]) -> pl.Series:
+    """Lists of times as numbers; what is none is NULL.
+
+    Polars refuses what is no number but takes true for 1 and false for 0: where one of these is a time, the entries are
+    looked at one by one.
+    """
+    try:
+        found = pl.Series(lists, dtype=_NUMBER_LIST, strict=True)
+    except (TypeError, OverflowError):
+        return _looked_at(lists)
+    return _looked_at(lists) if found.explode().is_in([0.0, 1.0]).any() else found
+
+
+def _looked_at(lists: Sequence[list[Any] | None]) -> pl.Series:
+    known = [None if each is None else list(map(number, each)) for each in lists]
+    return pl.Series(known, dtype=_NUMBER_LIST, strict=True)
 
 
 def _from_pairs(entries: list[Any]) -> tuple[list[Any], list[str], str | None]:

@@ -1,219 +1,177 @@
-"""One line of a client log as one row of `client_request`, and what goes with it."""
+"""Lines of a client log as rows of `client_request`, and what goes with them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+import polars as pl
 
 from tracelens.formats.base import Clock
-from tracelens.formats.client.client_chunks import Chunks, chunks_of
-from tracelens.formats.client.client_keys import NESTED, Place, Plan, plan
 from tracelens.formats.client.client_outcomes import Ending, error_text, http_status_of, word_of
-from tracelens.formats.client.client_times import Arrivals, Times, arrivals_of, first_token, times_of
+from tracelens.formats.client.client_streams import stream_columns
+from tracelens.formats.client.client_tables import REQUEST_SCHEMA
+from tracelens.formats.client.client_times import (
+    TIME_SCHEMA,
+    between,
+    first_token,
+    in_seconds,
+    instant_of,
+    sent_plus,
+    spans_from_send,
+)
 from tracelens.formats.json_lines import count, dump, hex_id, number, text_of
 from tracelens.formats.notes import is_note
-from tracelens.formats.stamps import PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tracelens.formats.client.client_chunks import Chunks
+    from tracelens.formats.client.client_lines import Line, Lines
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}", re.IGNORECASE)
 _SERVER_IDS: Final = ("chatcmpl-", "cmpl-", "resp_")
+_BASES: Final = ("usage", "client", "requested", "chunks")
 _FAILED: Final = 400
+_STATED: Final = {"stated_stream": pl.Boolean, "stated_chunk_count": pl.Int64}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One object of the file with the meaning of its keys."""
-
-    values: Mapping[str, Any]
-    plan: Plan
-
-    def raw(self, thing: str) -> Any:
-        """Return the value of a thing, None when the line has no key for it."""
-        place = self.plan.places.get(thing)
-        return None if place is None else self.values[place.key]
-
-    @property
-    def places(self) -> Mapping[str, Place]:
-        """Where each thing stands."""
-        return self.plan.places
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What one line gave: a row of `client_request`, its chunks, its row of `server_request`, its texts by kind."""
-
-    request: dict[str, Any]
-    arrivals: Arrivals | None
-    measured: dict[str, Any] | None
-    texts: Mapping[str, str]
-
-
-def flat(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Put the keys of inner objects (``usage``, ``timings``) beside those of the line, which win."""
-    inner = [values[key] for key in NESTED if isinstance(values.get(key), dict)]
-    if not inner:
-        return values
-    merged: dict[str, Any] = {}
-    for each in inner:
-        merged |= each
-    details = merged.pop("prompt_tokens_details", None)
-    if isinstance(details, dict) and "cached_tokens" in details:
-        merged["cached_tokens"] = details["cached_tokens"]
-    return merged | {
-        key: value for key, value in values.items() if key not in NESTED or not isinstance(value, dict)
-    }
-
-
-def line_of(values: Mapping[str, Any]) -> Line:
-    """Find out what the keys of a line's object mean."""
-    merged = flat(values)
-    return Line(merged, plan(tuple(merged)))
-
-
-def read_line(values: Mapping[str, Any], clock: Clock, since_send: bool) -> Read | None:
-    """One line; None when there is no request in it."""
-    line = line_of(values)
-    if not line.plan.is_telling:
-        return None
-    times = times_of(line.values, line.places, clock)
-    chunks = chunks_of(line.values, line.places, since_send or clock is not Clock.RELATIVE)
-    arrivals = _from_gaps(line, times) if chunks is None else arrivals_of(chunks, times, clock)
-    request = _names(line) | _tokens(line) | _ending(line, times)
-    request["streamed"] = _streamed(line, arrivals, request["http_status"])
-    request["chunk_count"] = (
-        count(line.raw("chunk_count")) if arrivals is None else arrivals.chunks.content_count
+def request_rows(
+    lines: Lines, times: Mapping[str, Sequence[Any]], streams: Sequence[Chunks | None], clock: Clock
+) -> pl.DataFrame:
+    """Rows of `client_request`, with the columns of their streams (`client_streams.stream_columns`) beside them."""
+    columns = {"line_no": lines.line_nos, **_names(lines), **_tokens(lines), **_ending(lines, times)}
+    schema = {name: REQUEST_SCHEMA[name] for name in columns} | _STATED | dict(TIME_SCHEMA)
+    known = pl.DataFrame({**columns, **_stated(lines), **times}, schema=schema, strict=True)
+    chunks = stream_columns(streams, times["at_sent"], clock, columns["output_tokens"])
+    return (
+        pl.concat([known, chunks], how="horizontal")
+        .with_columns(streamed=_streamed(), chunk_count=_chunk_count(), **spans_from_send())
+        .with_columns(first=first_token())
+        .unnest("first")
+        .with_columns(_timing(clock), other=pl.Series(list(map(_others, lines.lines)), dtype=pl.String))
     )
-    request |= _timing(times, arrivals, request, clock)
-    request["other"] = _others(line)
-    return Read(request, arrivals, _measured(line, request), _texts(line, chunks))
 
 
-def _from_gaps(line: Line, times: Times) -> Arrivals | None:
-    """Chunks from a list of gaps: the TTFT, then one gap after the other."""
-    gaps, start = line.raw("chunk_gaps"), times.after_send("ttft")
-    if not isinstance(gaps, list) or start is None:
-        return None
-    unit = line.places["chunk_gaps"].unit
-    per_second = PER_SECOND[unit or "s"]
-    steps = [number(gap) for gap in gaps]
-    at, moments = start, [start]
-    for step in steps:
-        if step is None or step < 0:
-            return None
-        at += step / per_second
-        moments.append(at)
-    return Arrivals(Chunks(moments, "?" * len(moments), 1.0, None), 0.0)
-
-
-def _names(line: Line) -> dict[str, Any]:
-    client_id, response_id = text_of(line.raw("client_id")), text_of(line.raw("response_id"))
-    if response_id is None and client_id is not None and client_id.startswith(_SERVER_IDS):
-        response_id = client_id
-    trace = line.raw("trace_id")
-    parent = _TRACEPARENT.fullmatch(trace) if isinstance(trace, str) else None
+def _names(lines: Lines) -> dict[str, list[Any]]:
+    client_ids = list(map(text_of, lines.raw("client_id")))
+    stated = zip(map(text_of, lines.raw("response_id")), client_ids, strict=True)
     return {
-        "client_id": client_id,
-        "response_id": response_id,
-        "trace_id": hex_id(parent[1] if parent else trace),
-        "attempt": count(line.raw("attempt")),
-        "label": text_of(line.raw("label")),
-        "model": text_of(line.raw("model")),
+        "client_id": client_ids,
+        "response_id": [own if own is not None else _response_id(client) for own, client in stated],
+        "trace_id": list(map(_trace_id, lines.raw("trace_id"))),
+        "attempt": list(map(count, lines.raw("attempt"))),
+        "label": list(map(text_of, lines.raw("label"))),
+        "model": list(map(text_of, lines.raw("model"))),
     }
 
 
-def _tokens(line: Line) -> dict[str, Any]:
+def _response_id(client_id: str | None) -> str | None:
+    """The client's id, where it is one that servers give."""
+    return client_id if client_id is not None and client_id.startswith(_SERVER_IDS) else None
+
+
+def _trace_id(value: Any) -> str | None:
+    parent = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
+    return hex_id(parent[1] if parent else value)
+
+
+def _tokens(lines: Lines) -> dict[str, list[Any]]:
     """Token counts.  ``completion_tokens`` is the word of the server's usage; of other words nobody knows who counted."""
-    counted = count(line.raw("completion_tokens"))
-    basis = "usage" if counted is not None else None
-    if counted is None:
-        counted = count(line.raw("output_tokens"))
-    stated = line.raw("output_tokens_basis")
+    used = list(map(count, lines.raw("completion_tokens")))
+    counted = map(count, lines.raw("output_tokens"))
+    bases = zip(lines.raw("output_tokens_basis"), used, strict=True)
     return {
-        "input_tokens": count(line.raw("prompt_tokens")),
-        "cached_input_tokens": count(line.raw("cached_tokens")),
-        "output_tokens": counted,
-        "output_tokens_basis": stated if stated in ("usage", "client", "requested", "chunks") else basis,
-        "max_tokens": count(line.raw("max_tokens")),
-        "input_char_count": count(line.raw("prompt_chars")),
+        "input_tokens": list(map(count, lines.raw("prompt_tokens"))),
+        "cached_input_tokens": list(map(count, lines.raw("cached_tokens"))),
+        "output_tokens": [
+            one if one is not None else other for one, other in zip(used, counted, strict=True)
+        ],
+        "output_tokens_basis": [
+            stated if stated in _BASES else None if usage is None else "usage" for stated, usage in bases
+        ],
+        "max_tokens": list(map(count, lines.raw("max_tokens"))),
+        "input_char_count": list(map(count, lines.raw("prompt_chars"))),
     }
 
 
-def _ending(line: Line, times: Times) -> dict[str, Any]:
-    status, success = line.raw("status"), line.raw("success")
+def _ending(lines: Lines, times: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """How each request ended; an empty place for an error, in a line of an answer that arrived, says that it went well."""
+    arrived = [
+        has and (span is not None or end is not None)
+        for has, span, end in zip(lines.has("error"), times["span_e2e"], times["at_end"], strict=True)
+    ]
+    facts = [lines.raw(thing) for thing in ("status", "success", "http_status", "error", "finish_reason")]
+    endings = [_one_ending(*row) for row in zip(*facts, arrived, strict=True)]
+    return {
+        "http_status": [each.http_status for each in endings],
+        "error": [each.error for each in endings],
+        "finish_reason": [each.finish_reason for each in endings],
+        "status": [each.status() for each in endings],
+    }
+
+
+def _one_ending(
+    status: Any, success: Any, stated: Any, error: Any, finish_reason: Any, error_stated: bool
+) -> Ending:
     http_status = http_status_of(status)
     if http_status is None:
-        http_status = http_status_of(line.raw("http_status"))
+        http_status = http_status_of(stated)
     word = word_of(status) or (word_of(success) if isinstance(success, bool) else None)
-    finish_reason = text_of(line.raw("finish_reason"))
-    arrived = times.after_send("e2e") is not None or "end" in times.instants_us
-    ending = Ending(
-        http_status, word, error_text(line.raw("error")), finish_reason, arrived and "error" in line.places
-    )
+    return Ending(http_status, word, error_text(error), text_of(finish_reason), error_stated)
+
+
+def _stated(lines: Lines) -> dict[str, list[Any]]:
     return {
-        "http_status": http_status,
-        "error": ending.error,
-        "finish_reason": finish_reason,
-        "status": ending.status(),
+        "stated_stream": [each if isinstance(each, bool) else None for each in lines.raw("stream")],
+        "stated_chunk_count": list(map(count, lines.raw("chunk_count"))),
     }
 
 
-def _streamed(line: Line, arrivals: Arrivals | None, http_status: int | None) -> bool | None:
+def _streamed() -> pl.Expr:
     """Whether a stream was asked for and came.  Not known of a request that was refused: no answer came at all."""
-    if http_status is not None and http_status >= _FAILED:
-        return None
-    stated = line.raw("stream")
-    if isinstance(stated, bool):
-        return stated
-    return True if arrivals is not None and arrivals.chunks.content_count > 1 else None
+    several = pl.when(pl.col("content_count") > 1).then(pl.lit(value=True))
+    refused = (pl.col("http_status") >= _FAILED).fill_null(value=False)
+    return pl.when(~refused).then(pl.coalesce("stated_stream", several))
 
 
-def _timing(
-    times: Times, arrivals: Arrivals | None, request: Mapping[str, Any], clock: Clock
-) -> dict[str, Any]:
-    streamed, output_tokens = request["streamed"], request["output_tokens"]
-    first = first_token(times, arrivals, streamed, output_tokens)
-    whole = times.after_send("e2e")
-    last = _last_content(times, arrivals, output_tokens)
+def _chunk_count() -> pl.Expr:
+    return pl.when("has_chunks").then("content_count").otherwise("stated_chunk_count")
+
+
+def _timing(clock: Clock) -> list[pl.Expr]:
+    """Columns of `client_request` with a time in them; reads what `client_times.first_token` reads and gives."""
+    last = (
+        pl.when(pl.col("base_s").is_not_null())
+        .then("last_content_s")
+        .otherwise(between("sent", "last_content"))
+    )
+    streamed_last = pl.when(pl.col("streamed").is_null() | pl.col("streamed")).then(last)
     moments = {
-        "client_planned": times.instants_us.get("planned"),
-        "client_sent": times.sent_us,
-        "client_headers": times.instant_of("headers", times.after_send("headers_after")),
-        "client_first_byte": times.instant_of("first_byte", times.after_send("first_byte_after")),
-        "client_first_chunk": times.plus(first.ttft_s),
-        "client_last_chunk": None if streamed is False else times.plus(last),
-        "client_end": times.instant_of("end", whole) or times.instants_us.get("closed"),
+        "client_planned": pl.col("at_planned"),
+        "client_sent": pl.col("at_sent"),
+        "client_headers": instant_of("headers", pl.col("client_headers_s")),
+        "client_first_byte": instant_of("first_byte", pl.col("client_first_byte_s")),
+        "client_first_chunk": sent_plus(pl.col("ttft_s")),
+        "client_last_chunk": sent_plus(streamed_last),
+        "client_end": pl.coalesce(instant_of("end", pl.col("client_e2e_s")), "at_closed"),
     }
-    wait = times.spans_s.get("wait")
-    return _on_clock(moments, clock) | {
-        "client_wait_s": wait if wait is not None else times.between("planned", "sent"),
-        "client_headers_s": times.after_send("headers_after"),
-        "client_first_byte_s": times.after_send("first_byte_after"),
-        "client_ttft_s": first.ttft_s,
-        "client_reported_ttft_s": first.reported_s,
-        "client_ttft_kind": first.kind,
-        "client_e2e_s": whole,
-        "client_tpot_s": None if streamed is False else tpot_s(first.ttft_s, last, output_tokens),
+    spans = {
+        "client_wait_s": pl.coalesce("span_wait", between("planned", "sent")),
+        "client_ttft_s": pl.col("ttft_s"),
+        "client_reported_ttft_s": pl.col("reported_s"),
+        "client_ttft_kind": pl.col("kind"),
+        "client_tpot_s": _tpot_s(streamed_last),
     }
+    return [each.alias(name) for name, each in (_on_clock(moments, clock) | spans).items()]
 
 
-def _on_clock(moments: Mapping[str, int | None], clock: Clock) -> dict[str, Any]:
-    """Instants as ``_ts`` where the zero is known (microseconds), else the two that the tables keep as seconds."""
+def _on_clock(moments: Mapping[str, pl.Expr], clock: Clock) -> dict[str, pl.Expr]:
+    """Instants as ``_ts`` where the zero is known, else the two that the tables keep as seconds."""
     if clock is Clock.RELATIVE:
-        kept = {name: moments[name] for name in ("client_planned", "client_sent")}
-        return {f"{name}_s": None if moment is None else moment / 1_000_000 for name, moment in kept.items()}
-    return {f"{name}_ts": moment for name, moment in moments.items()}
-
-
-def _last_content(times: Times, arrivals: Arrivals | None, output_tokens: int | None) -> float | None:
-    if arrivals is not None and arrivals.base_s is not None:
-        return arrivals.offset_s(arrivals.chunks.last_content(output_tokens))
-    return times.since_send("last_content")
+        return {f"{name}_s": in_seconds(moments[name]) for name in ("client_planned", "client_sent")}
+    return {f"{name}_ts": moment.cast(pl.Datetime("us")) for name, moment in moments.items()}
 
 
 def tpot_s(first_s: float | None, last_s: float | None, output_tokens: int | None) -> float | None:
@@ -223,17 +181,19 @@ def tpot_s(first_s: float | None, last_s: float | None, output_tokens: int | Non
     return (last_s - first_s) / (output_tokens - 1)
 
 
+def _tpot_s(last: pl.Expr) -> pl.Expr:
+    """As `tpot_s`, of columns."""
+    first, gap_count = pl.col("ttft_s"), pl.col("output_tokens") - 1
+    return pl.when((gap_count >= 1) & (last >= first)).then((last - first) / gap_count)
+
+
 def _others(line: Line) -> str | None:
     """Keys without a meaning here: numbers, switches and short texts, never what may be a prompt, an answer or a secret."""
     keys = [
         *line.plan.others,
         *(line.places[thing].key for thing in ("prompt_text", "output_text") if thing in line.places),
     ]
-    return dump({key: line.values[key] for key in keys if is_note(key, line.values[key])})
-
-
-def _measured(line: Line, request: Mapping[str, Any]) -> dict[str, Any] | None:
-    return measured_of(line.raw("response_metrics"), request)
+    return dump({key: line.values[key] for key in keys if is_note(key, line.values[key])}) if keys else None
 
 
 def measured_of(metrics: Any, request: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -263,14 +223,20 @@ def _from_ms(value: Any) -> float | None:
     return None if amount is None or amount < 0 else amount / 1000
 
 
-def _texts(line: Line, chunks: Chunks | None) -> dict[str, str]:
-    """Prompt and output as the line has them; the caller keeps them only when asked to."""
-    prompt, output = line.raw("prompt_text"), line.raw("output_text")
-    if output is None and chunks is not None:
-        output = chunks.text
-    found = {"prompt": prompt, "output": output}
+def said_by(lines: Lines, streams: Sequence[Chunks | None]) -> dict[str, list[str | None]]:
+    """Prompts and outputs as the lines have them, by kind; the caller keeps them only when asked to."""
+    outputs = [
+        stated if stated is not None or chunks is None else chunks.text
+        for stated, chunks in zip(lines.raw("output_text"), streams, strict=True)
+    ]
     return {
-        kind: value if isinstance(value, str) else orjson.dumps(value).decode()
-        for kind, value in found.items()
-        if value and not isinstance(value, bool | int | float)
+        "prompt": list(map(_as_text, lines.raw("prompt_text"))),
+        "output": list(map(_as_text, outputs)),
     }
+
+
+def _as_text(value: Any) -> str | None:
+    """A text, or a conversation as its JSON."""
+    if not value or isinstance(value, bool | int | float):
+        return None
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -15,33 +15,19 @@ import polars as pl
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side
 from tracelens.formats.client.client_chunks import chunks_of
 from tracelens.formats.client.client_keys import FOREIGN, INSTANTS, LISTS, SPANS
-from tracelens.formats.client.client_rows import Line, Read, line_of, read_line
-from tracelens.formats.client.client_tables import (
-    MEASURED_SCHEMA,
-    TEXT_SCHEMA,
-    frame,
-    requests_frame,
-    stamps_of,
-)
-from tracelens.formats.client.client_times import same
+from tracelens.formats.client.client_lines import Line, Lines, line_of, lines_of
+from tracelens.formats.client.client_rows import measured_of, request_rows, said_by
+from tracelens.formats.client.client_streams import chunks_of_lines, stream_rows
+from tracelens.formats.client.client_tables import MEASURED_SCHEMA, REQUEST_SCHEMA, frame, stamps_of
+from tracelens.formats.client.client_times import same, times_of
 from tracelens.formats.json_lines import objects_in, read_objects, refusals, seconds
 from tracelens.formats.prompt_blocks import prompt_blocks
 from tracelens.formats.stamps import PER_SECOND, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 NO_REQUEST: Final = "no request in it"
-
-_STREAM_SCHEMA: Final = {
-    "line_no": pl.Int64,
-    "client_id": pl.String,
-    "times": pl.List(pl.Float64),
-    "scale_s": pl.Float64,
-    "base_s": pl.Float64,
-    "chunk_kind": pl.String,
-}
-_PROMPT_SCHEMA: Final = dict.fromkeys(("request_id", "text", "ids"), pl.String) | {"line_no": pl.Int64}
 
 
 def sniff(head: Head) -> Claim | None:
@@ -114,80 +100,55 @@ def _variant(lines: Sequence[Line], clock: Clock, since_send: bool) -> str:
 
 def parse(chunk: Chunk) -> Parsed:
     """Read requests, their chunks, what the server said of itself in the answer, and, if asked for, texts."""
-    objects = read_objects(chunk.lines)
-    since_send = bool(chunk.claim.settings.get("chunks_since_send", True))
-    read: list[tuple[int, Read]] = []
-    empty: dict[int, str] = {}
-    for line_no, values in objects:
-        found = read_line(values, chunk.claim.clock, since_send)
-        if found is None:
-            empty[line_no] = NO_REQUEST
-        else:
-            read.append((line_no, found))
-    requests = requests_frame([{"line_no": line_no, **each.request} for line_no, each in read])
+    objects, clock = read_objects(chunk.lines), chunk.claim.clock
+    lines, others = lines_of(objects)
+    times = times_of(lines, clock)
+    streams = chunks_of_lines(lines, times, clock, bool(chunk.claim.settings.get("chunks_since_send", True)))
+    rows = request_rows(lines, times, streams, clock)
+    requests = rows.select(_written(name, rows) for name in REQUEST_SCHEMA)
     tables = {
         "client_request": requests,
-        "client_stream": _streams(read),
-        "server_request": frame(
-            [{"line_no": n, **r.measured} for n, r in read if r.measured is not None], MEASURED_SCHEMA
-        ),
+        "client_stream": stream_rows(rows),
+        "server_request": _measured(lines, requests),
     }
-    if chunk.prompt_key:
-        tables["prompt_block"] = prompt_blocks(_prompts(read), chunk.prompt_key)
-    if chunk.keep_text:
-        tables["request_text"] = _text_rows(read)
-    issues = pl.concat([objects.issues, refusals(chunk.lines, empty)]).sort("line_no")
+    if chunk.prompt_key or chunk.keep_text:
+        said = said_by(lines, streams)
+        named = requests.select("line_no", request_id=pl.coalesce("response_id", "client_id"))
+        if chunk.prompt_key:
+            tables["prompt_block"] = prompt_blocks(_prompts(named, said["prompt"]), chunk.prompt_key)
+        if chunk.keep_text:
+            tables["request_text"] = _text_rows(named, said)
+    issues = pl.concat([objects.issues, refusals(chunk.lines, dict.fromkeys(others, NO_REQUEST))]).sort(
+        "line_no"
+    )
     return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(requests))
 
 
-def _streams(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
-    """Offsets from the send, for all chunks of all lines at once; an offset below zero is NULL."""
-    rows = [
-        {
-            "line_no": line_no,
-            "client_id": each.request["client_id"],
-            "times": each.arrivals.chunks.times,
-            "scale_s": each.arrivals.chunks.scale_s,
-            "base_s": each.arrivals.base_s,
-            "chunk_kind": each.arrivals.chunks.kinds,
-        }
-        for line_no, each in read
-        if each.arrivals is not None and each.arrivals.base_s is not None
+def _written(name: str, rows: pl.DataFrame) -> pl.Expr:
+    """A column of `client_request`; NULL where no line of a file on this clock can have it."""
+    kind = pl.Datetime("us") if name.endswith("_ts") else REQUEST_SCHEMA[name]
+    return pl.col(name) if name in rows.columns else pl.lit(None, kind).alias(name)
+
+
+def _measured(lines: Lines, requests: pl.DataFrame) -> pl.DataFrame:
+    metrics = lines.raw("response_metrics")
+    names = requests.select("line_no", "response_id", "trace_id").rows(named=True) if any(metrics) else ()
+    found = [(row["line_no"], measured_of(each, row)) for row, each in zip(names, metrics, strict=False)]
+    return frame([{"line_no": line_no, **row} for line_no, row in found if row is not None], MEASURED_SCHEMA)
+
+
+def _text_rows(named: pl.DataFrame, said: Mapping[str, Sequence[str | None]]) -> pl.DataFrame:
+    kinds = [
+        named.with_columns(kind=pl.lit(kind), content=pl.Series(texts, dtype=pl.String))
+        for kind, texts in said.items()
     ]
-    element = pl.element()
-    offsets = pl.col("times") * pl.col("scale_s") - pl.col("base_s")
-    kept = offsets.list.eval(pl.when(element >= 0).then(element).cast(pl.Float32))
-    return frame(rows, _STREAM_SCHEMA).select(
-        "line_no", "client_id", kept.alias("chunk_offset_s"), "chunk_kind"
-    )
+    return pl.concat(kinds).drop_nulls("content").sort("line_no", maintain_order=True)
 
 
-def _text_rows(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
-    rows = [
-        {
-            "line_no": line_no,
-            "request_id": each.request["response_id"] or each.request["client_id"],
-            "kind": kind,
-            "content": content,
-        }
-        for line_no, each in read
-        for kind, content in each.texts.items()
-    ]
-    return frame(rows, TEXT_SCHEMA)
-
-
-def _prompts(read: Sequence[tuple[int, Read]]) -> pl.DataFrame:
-    """Prompts as the lines have them (a conversation as its JSON), for fingerprints only."""
-    rows = [
-        {
-            "line_no": line_no,
-            "request_id": each.request["response_id"] or each.request["client_id"],
-            "text": each.texts["prompt"].replace("\n", "\\n"),
-        }
-        for line_no, each in read
-        if "prompt" in each.texts
-    ]
-    return frame(rows, _PROMPT_SCHEMA)
+def _prompts(named: pl.DataFrame, prompts: Sequence[str | None]) -> pl.DataFrame:
+    """Prompts as the lines have them, for fingerprints only."""
+    text = pl.Series(prompts, dtype=pl.String).str.replace_all("\n", "\\n", literal=True)
+    return named.with_columns(text.alias("text"), ids=pl.lit(None, pl.String)).drop_nulls("text")
 
 
 FORMAT: Final = Format(

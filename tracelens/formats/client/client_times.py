@@ -1,23 +1,27 @@
-"""The times of one request as a client wrote them, and the TTFT that follows from them.
+"""The times of requests as a client wrote them, and the TTFT that follows from them.
 
 First byte, headers, role-only chunk and first content are four different times, and people call each of them TTFT.
 `client_ttft_s` is only ever the first content, or a number of the tool's own that nothing contradicts.
+
+Columns: an instant is microseconds on the file's clock (`at_sent`), a span is seconds from the send (`span_ttft`), both by the
+names of `client_keys`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
 
 from tracelens.formats.base import Clock
-from tracelens.formats.client.client_keys import INSTANTS, SPANS, Place
+from tracelens.formats.client.client_keys import INSTANTS, SPANS
 from tracelens.formats.json_lines import seconds
 from tracelens.formats.stamps import PER_SECOND, instant_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tracelens.formats.client.client_chunks import Chunks
+    from tracelens.formats.client.client_lines import Lines
 
 TWINS: Final[Mapping[str, str]] = {
     "headers_after": "headers",
@@ -32,160 +36,170 @@ SAME_S: Final = 0.005
 """Two times of one request closer than this are one event (a read of the socket, a write of the log)."""
 
 SAME_RATIO: Final = 0.01
+_LONGEST_S: Final = 1e12
+"""A longer span after an instant is no instant."""
+
+TIME_SCHEMA: Final[Mapping[str, Any]] = {
+    **{f"at_{thing}": pl.Int64 for thing in INSTANTS},
+    **{f"span_{thing}": pl.Float64 for thing in SPANS},
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """`instants_us` on the file's clock; `spans_s` from the send, both by the names of `client_keys`."""
-
-    instants_us: Mapping[str, int]
-    spans_s: Mapping[str, float]
-
-    @property
-    def sent_us(self) -> int | None:
-        """When it was sent, microseconds on the file's clock."""
-        return self.instants_us.get("sent")
-
-    def after_send(self, span: str) -> float | None:
-        """Return a span in seconds: as stated, else from its two instants; None when it would be below zero."""
-        stated = self.spans_s.get(span)
-        return stated if stated is not None else self.since_send(TWINS[span])
-
-    def since_send(self, event: str) -> float | None:
-        """Send to an instant, seconds; None when it would be below zero."""
-        return self.between("sent", event)
-
-    def between(self, start: str, end: str) -> float | None:
-        """From one instant to another, seconds; None when it would be below zero."""
-        if start not in self.instants_us or end not in self.instants_us:
-            return None
-        elapsed = self.instants_us[end] - self.instants_us[start]
-        return elapsed / 1_000_000 if elapsed >= 0 else None
-
-    def instant_of(self, event: str, after_s: float | None) -> int | None:
-        """Return an instant: as stated, else the send plus a span."""
-        return self.instants_us[event] if event in self.instants_us else self.plus(after_s)
-
-    def plus(self, after_s: float | None) -> int | None:
-        """Return the send plus a span, microseconds on the file's clock."""
-        return None if self.sent_us is None or after_s is None else self.sent_us + round(after_s * 1_000_000)
-
-
-def times_of(line: Mapping[str, Any], places: Mapping[str, Place], clock: Clock) -> Times:
-    """Instants and spans of a line; a span that is an instant by its size is taken for one."""
-    instants = {
-        thing: instant_on(clock, line[places[thing].key], places[thing].unit)
-        for thing in INSTANTS
-        if thing in places
-    }
-    spans: dict[str, float | None] = {}
+def times_of(lines: Lines, clock: Clock) -> dict[str, list[Any]]:
+    """Instants and spans of some lines (`TIME_SCHEMA`); a span that is an instant by its size is taken for one."""
+    columns: dict[str, list[Any]] = {}
+    for thing in INSTANTS:
+        columns[f"at_{thing}"] = _instants(lines, thing, clock)
     for thing in SPANS:
-        place = places.get(thing)
-        if place is None:
-            continue
-        value = line[place.key]
-        moment = (
-            instant_on(clock, value, place.unit) if clock is not Clock.RELATIVE and thing in TWINS else None
-        )
-        if moment is None:
-            spans[thing] = seconds(value, 1.0 / PER_SECOND[place.unit or "s"])
-        else:
-            instants.setdefault(TWINS[thing], moment)
-    return Times(_known(instants), _known(spans))
+        values, units = lines.raw(thing), lines.units(thing)
+        if thing in TWINS and clock is not Clock.RELATIVE:
+            twin = f"at_{TWINS[thing]}"
+            moments = _instants(lines, thing, clock)
+            values = [
+                value if moment is None else None for value, moment in zip(values, moments, strict=True)
+            ]
+            stated = zip(columns[twin], moments, lines.has(TWINS[thing]), strict=True)
+            columns[twin] = [own if has else moment for own, moment, has in stated]
+        columns[f"span_{thing}"] = [
+            None if value is None else seconds(value, 1.0 / PER_SECOND[unit or "s"])
+            for value, unit in zip(values, units, strict=True)
+        ]
+    return columns
 
 
-_Number = TypeVar("_Number", int, float)
-
-
-def _known(found: Mapping[str, _Number | None]) -> dict[str, _Number]:
-    return {thing: value for thing, value in found.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """Chunks of a stream on the send's clock: seconds from the send (`base_s` is what is taken off their times)."""
-
-    chunks: Chunks
-    base_s: float | None
-
-    def offset_s(self, place: int | None) -> float | None:
-        """Send to one chunk, seconds; None when unknown or below zero."""
-        moment = self.chunks.seconds_at(place)
-        if moment is None or self.base_s is None:
-            return None
-        offset = round(moment - self.base_s, 9)
-        return offset if offset >= 0 else None
-
-
-def arrivals_of(chunks: Chunks, times: Times, clock: Clock) -> Arrivals:
-    """Chunks with the time of the send on the clock of theirs, which has to be the file's."""
-    if chunks.clock is None:
-        return Arrivals(chunks, 0.0)
-    if times.sent_us is not None and chunks.clock is clock:
-        return Arrivals(chunks, times.sent_us / 1_000_000)
-    return Arrivals(chunks, None)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstToken:
-    """TTFT in seconds: to the first content, what the tool says, and what that stops at."""
-
-    ttft_s: float | None = None
-    reported_s: float | None = None
-    kind: str | None = None
-
-
-def first_token(
-    times: Times, arrivals: Arrivals | None, streamed: bool | None, output_tokens: int | None
-) -> FirstToken:
-    """Settle the TTFT of a request."""
-    told, content = times.after_send("ttft"), times.after_send("content_after")
-    if streamed is False:
-        return _not_streamed(times, told if told is not None else content)
-    if arrivals is not None and arrivals.base_s is not None and arrivals.chunks.kinds_known:
-        return _from_kinds(arrivals, told, content)
-    if content is not None:
-        agrees = told is None or same(told, content)
-        return FirstToken(content, content if told is None else told, "content" if agrees else None)
-    if told is not None:
-        whole = streamed is None and (output_tokens or 0) > 1 and _is_whole(told, times)
-        return FirstToken(None, told, "whole_response") if whole else FirstToken(told, told)
-    if arrivals is not None:
-        return FirstToken(arrivals.offset_s(arrivals.chunks.first_content()))
-    first_byte = times.after_send("first_byte_after") if streamed else None
-    return FirstToken(None, first_byte, None if first_byte is None else "first_byte")
-
-
-def _not_streamed(times: Times, told: float | None) -> FirstToken:
-    """Whoever did not stream saw no first token: what he calls TTFT is the whole answer, or its first byte."""
-    first_byte = times.after_send("first_byte_after")
-    reported = told if told is not None else first_byte
-    if reported is None:
-        return FirstToken()
-    if _is_whole(reported, times) or (told is not None and times.after_send("e2e") is None):
-        return FirstToken(None, reported, "whole_response")
-    return FirstToken(None, reported, "first_byte" if told is None else None)
-
-
-def _is_whole(reported: float, times: Times) -> bool:
-    whole = times.after_send("e2e")
-    return whole is not None and same(reported, whole)
-
-
-def _from_kinds(arrivals: Arrivals, told: float | None, content: float | None) -> FirstToken:
-    """Where the chunks say what they are, they decide; the tool's number is compared with them."""
-    ttft = arrivals.offset_s(arrivals.chunks.first_content())
-    if told is None:
-        return FirstToken(ttft, content, None if ttft is None and content is None else "content")
-    role = arrivals.offset_s(arrivals.chunks.first("r"))
-    near = [
-        (abs(told - at), kind)
-        for at, kind in ((ttft, "content"), (role, "role"))
-        if at is not None and same(told, at)
+def _instants(lines: Lines, thing: str, clock: Clock) -> list[int | None]:
+    return [
+        None if value is None else instant_on(clock, value, unit)
+        for value, unit in zip(lines.raw(thing), lines.units(thing), strict=True)
     ]
-    return FirstToken(ttft, told, min(near)[1] if near else None)
+
+
+def in_seconds(micros: pl.Expr) -> pl.Expr:
+    """Microseconds as seconds; rounded, since Polars divides by one number by multiplying with its inverse."""
+    return (micros / 1_000_000).round(6)
+
+
+def between(start: str, end: str) -> pl.Expr:
+    """From one instant to another, seconds; NULL when it would be below zero."""
+    elapsed = pl.col(f"at_{end}") - pl.col(f"at_{start}")
+    return pl.when(elapsed >= 0).then(in_seconds(elapsed))
+
+
+def _after_send(span: str) -> pl.Expr:
+    """A span in seconds: as stated, else from its two instants; NULL when it would be below zero."""
+    return pl.coalesce(f"span_{span}", between("sent", TWINS[span]))
+
+
+def spans_from_send() -> dict[str, pl.Expr]:
+    """What the lines say of spans from the send, seconds: ``told_s`` is a TTFT, to whatever event."""
+    return {
+        "client_headers_s": _after_send("headers_after"),
+        "client_first_byte_s": _after_send("first_byte_after"),
+        "content_s": _after_send("content_after"),
+        "told_s": _after_send("ttft"),
+        "client_e2e_s": _after_send("e2e"),
+    }
+
+
+def sent_plus(after_s: pl.Expr) -> pl.Expr:
+    """The send plus a span, microseconds on the file's clock."""
+    after_us = (after_s * 1_000_000).round(mode="half_to_even")
+    return pl.col("at_sent") + pl.when(after_s <= _LONGEST_S).then(after_us).cast(pl.Int64)
+
+
+def instant_of(event: str, after_s: pl.Expr) -> pl.Expr:
+    """An instant: as stated, else the send plus a span."""
+    return pl.coalesce(f"at_{event}", sent_plus(after_s))
 
 
 def same(one: float, other: float) -> bool:
     """Whether two times of one request are the same event."""
     return abs(one - other) <= max(SAME_S, SAME_RATIO * max(one, other))
+
+
+def _same(one: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """As `same`; NULL where one of them is not known."""
+    near = (one - other).abs() <= pl.max_horizontal(
+        pl.lit(SAME_S), SAME_RATIO * pl.max_horizontal(one, other)
+    )
+    return pl.when(one.is_not_null() & other.is_not_null()).then(near)
+
+
+_TOLD, _CONTENT, _FIRST_BYTE, _WHOLE = map(
+    pl.col, ("told_s", "content_s", "client_first_byte_s", "client_e2e_s")
+)
+_CHUNK, _ROLE = pl.col("first_content_s"), pl.col("first_role_s")
+_NO_NUMBER, _NO_WORD = pl.lit(None, pl.Float64), pl.lit(None, pl.String)
+
+
+def _is_whole(reported: pl.Expr) -> pl.Expr:
+    """Whether a TTFT ends with the answer."""
+    return _same(reported, _WHOLE).fill_null(value=False)
+
+
+def _settled(ttft_s: pl.Expr, reported_s: pl.Expr, kind: pl.Expr) -> pl.Expr:
+    return pl.struct(ttft_s=ttft_s, reported_s=reported_s, kind=kind)
+
+
+def _not_streamed() -> pl.Expr:
+    """Whoever did not stream saw no first token: what he calls TTFT is the whole answer, or its first byte."""
+    told = pl.coalesce(_TOLD, _CONTENT)
+    reported = pl.coalesce(told, _FIRST_BYTE)
+    is_whole = _is_whole(reported) | (told.is_not_null() & _WHOLE.is_null())
+    kind = (
+        pl.when(is_whole)
+        .then(pl.lit("whole_response"))
+        .when(told.is_null() & reported.is_not_null())
+        .then(pl.lit("first_byte"))
+    )
+    return _settled(_NO_NUMBER, reported, kind)
+
+
+def _from_kinds() -> pl.Expr:
+    """Where the chunks say what they are, they decide; the tool's number is compared with them."""
+    near_content, near_role = (_same(_TOLD, at).fill_null(value=False) for at in (_CHUNK, _ROLE))
+    is_nearer = (_TOLD - _CHUNK).abs() <= (_TOLD - _ROLE).abs()
+    compared = (
+        pl.when(near_content & (~near_role | is_nearer))
+        .then(pl.lit("content"))
+        .when(near_role)
+        .then(pl.lit("role"))
+    )
+    untold = pl.when(_CHUNK.is_not_null() | _CONTENT.is_not_null()).then(pl.lit("content"))
+    kind = pl.when(_TOLD.is_null()).then(untold).otherwise(compared)
+    return _settled(_CHUNK, pl.coalesce(_TOLD, _CONTENT), kind)
+
+
+def _from_content() -> pl.Expr:
+    agrees = _same(_TOLD, _CONTENT).fill_null(value=True)
+    return _settled(_CONTENT, pl.coalesce(_TOLD, _CONTENT), pl.when(agrees).then(pl.lit("content")))
+
+
+def _from_told() -> pl.Expr:
+    """A TTFT alone; it is the whole answer's where that is as long, and nobody says that it was streamed."""
+    is_whole = pl.col("streamed").is_null() & (pl.col("output_tokens") > 1) & _is_whole(_TOLD)
+    whole = is_whole.fill_null(value=False)
+    return _settled(pl.when(~whole).then(_TOLD), _TOLD, pl.when(whole).then(pl.lit("whole_response")))
+
+
+def first_token() -> pl.Expr:
+    """Settle the TTFT: ``ttft_s`` to the first content, ``reported_s`` as the tool says, the ``kind`` of what that stops at.
+
+    Reads `spans_from_send`, ``streamed``, ``output_tokens``, and of the chunks ``has_chunks``, ``kinds_known`` (on a clock that
+    the send is on too), ``first_content_s`` and ``first_role_s``.
+    """
+    first_byte = pl.when("streamed").then(_FIRST_BYTE)
+    byte_kind = pl.when(first_byte.is_not_null()).then(pl.lit("first_byte"))
+    return (
+        pl.when(~pl.col("streamed"))
+        .then(_not_streamed())
+        .when("kinds_known")
+        .then(_from_kinds())
+        .when(_CONTENT.is_not_null())
+        .then(_from_content())
+        .when(_TOLD.is_not_null())
+        .then(_from_told())
+        .when("has_chunks")
+        .then(_settled(_CHUNK, _NO_NUMBER, _NO_WORD))
+        .otherwise(_settled(_NO_NUMBER, first_byte, byte_kind))
+    )

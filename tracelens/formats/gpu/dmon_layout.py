@@ -54,6 +54,8 @@ _ROW_BEGUN: Final = re.compile(r"^[\s\d.:,–—-]*$")
 _WHOLE: Final = re.compile(r"[0-9]{1,15}")
 _LOWEST_CLOCK: Final = 100
 _FEWEST_ROWS: Final = 2
+_MOST_COLUMNS: Final = 400
+"""Seven MIG instances side by side with all groups are half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,12 @@ def _name(token: str) -> str:
 
 def _apart(names: Sequence[str]) -> tuple[str, ...]:
     """Number the columns of one name (MIG instances side by side): which is the device's is not told, so none is."""
-    doubled = {name for name in names if names.count(name) > 1}
-    return tuple(
-        f"{name}#{names[: at + 1].count(name)}" if name in doubled else name for at, name in enumerate(names)
-    )
+    times, seen = Counter(names), Counter[str]()
+    numbered: list[str] = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(f"{name}#{seen[name]}" if times[name] > 1 else name)
+    return tuple(numbered)
 
 
 @lru_cache(maxsize=256)
@@ -96,7 +100,7 @@ def layout_of(heading: str) -> Layout | None:
     named = [each for each in named if each[0]]
     raw = [name for name, _, _ in named]
     measures = (set(raw) & (DMON.keys() | DMON_OTHER)) - {"gpu"}
-    if raw.count("gpu") != 1 or not measures or "pid" in raw:
+    if raw.count("gpu") != 1 or not measures or "pid" in raw or len(raw) > _MOST_COLUMNS:
         return None
     _, start, end = named[raw.index("gpu")]
     padded = heading != heading.rstrip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -42,6 +42,12 @@ def _stamp(names: tuple[str, ...], claim: Claim) -> tuple[pl.Expr, pl.Expr]:
         return own, pl.lit(1.0)
     outside = resolution(pl.col("outside"))
     return pl.coalesce(own, outside_stamp(kind)), pl.when(own.is_not_null()).then(1.0).otherwise(outside)
+
+
+def _cut_lines(rows: pl.DataFrame, layout: Layout) -> list[int]:
+    """Number the rows that are cut in their last cell; nearly all are as long as their heading, and not looked at."""
+    is_short = pl.col("rest").str.strip_chars_end().str.len_chars() < layout.width
+    return rows.filter(pl.col("is_open") | is_short).filter(_is_cut(layout))["line_no"].to_list()
 
 
 def _is_cut(layout: Layout) -> pl.Expr:
@@ -85,14 +91,12 @@ def _out_of_range(names: tuple[str, ...]) -> pl.Expr:
     return pl.any_horizontal(found)
 
 
-def _reason(layout: Layout, stamp: pl.Expr, claim: Claim) -> pl.Expr:
+def _reason(rows: pl.DataFrame, layout: Layout, stamp: pl.Expr, claim: Claim) -> pl.Expr:
     """Say why a row cannot be used; NULL for a good one."""
     index = pl.col("cells").list.get(layout.names.index("gpu"), null_on_oob=True)
     needs_stamp = claim.clock is not Clock.NONE and own_clock(layout.names) is claim.clock
     return (
-        pl.when(pl.col("cells").list.len() != len(layout.names))
-        .then(pl.lit("cells differ from heading"))
-        .when(_is_cut(layout))
+        pl.when(pl.col("line_no").is_in(_cut_lines(rows, layout)))
         .then(pl.lit("row cut in its last cell"))
         .when(~index.str.contains(r"^[0-9]{1,4}$"))
         .then(pl.lit("no GPU index"))
@@ -131,18 +135,57 @@ def _samples(rows: pl.DataFrame, layout: Layout, clock: Clock) -> pl.DataFrame:
     return samples.with_columns(gpu_index=pl.when(of_device).then("gpu_index"))
 
 
-def rows_under(group: pl.DataFrame, claim: Claim) -> pl.DataFrame:
-    """Read rows under one heading as columns of `gpu_sample`, with ``bad``: why a row is none."""
-    heading = group["heading"][0]
-    instead = claim.settings.get("instead", {})
-    layout = layout_of(instead.get(heading or "", heading or ""))
-    if layout is None:
-        return group.select("line_no", bad=pl.lit("no heading above"))
-    stamp, error = _stamp(layout.names, claim)
+_EMPTY: Final[dict[str, Any]] = {
+    "line_no": pl.Int64, "bad": pl.String, "sample_ts": pl.Datetime("us"), "error_s": pl.Float64
+}  # fmt: skip
+
+
+def all_rows(rows: pl.DataFrame, claim: Claim) -> pl.DataFrame:
+    """Read rows (``heading`` is the one above) as columns of `gpu_sample`, with ``bad``: why a row is none.
+
+    Rows that do not fit their heading are told for all headings at once: a file may have thousands of broken ones.
+    """
     plain = pl.col("rest").str.replace_all(",", " ", literal=True).str.replace_all("#", " ", literal=True)
-    cells = group.with_columns(cells=plain.str.extract_all(r"\S+"))
-    placed = cells.with_columns(sample_ts=stamp, bad=_reason(layout, stamp, claim))
-    if (heading or "") in instead:
+    layouts, table = _layouts(rows["heading"].unique(), claim)
+    width = pl.col("cells").list.len()
+    reason = (
+        pl.when(pl.col("layout").is_null())
+        .then(pl.lit("no heading above"))
+        .when(width != pl.col("width"))
+        .then(pl.lit("cells differ from heading"))
+    )
+    found = (
+        rows.join(table, on="heading", how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(cells=plain.str.extract_all(r"\S+"))
+        .with_columns(bad=reason)
+    )
+    misfits = found.filter(pl.col("bad").is_not_null()).select("line_no", "bad")
+    fitting = found.filter(pl.col("bad").is_null()).partition_by("layout", maintain_order=True)
+    read = [rows_under(group, layouts[group["layout"][0]], claim) for group in fitting]
+    return pl.concat([pl.DataFrame(schema=_EMPTY), misfits, *read], how="diagonal").sort("line_no")
+
+
+def _layouts(headings: pl.Series, claim: Claim) -> tuple[list[tuple[Layout, bool]], pl.DataFrame]:
+    """The layouts of some headings, each once and with whether it was guessed; and which heading has which, and how wide."""
+    instead = claim.settings.get("instead", {})
+    texts = [heading or "" for heading in headings]
+    made = [(layout_of(instead.get(text, text)), text in instead) for text in texts]
+    numbers: dict[tuple[Layout, bool], int] = {}
+    found = [
+        None if layout is None else numbers.setdefault((layout, guessed), len(numbers))
+        for layout, guessed in made
+    ]
+    widths = [None if layout is None else len(layout.names) for layout, _ in made]
+    schema = {"heading": pl.String, "layout": pl.Int64, "width": pl.Int64}
+    return list(numbers), pl.DataFrame({"heading": headings, "layout": found, "width": widths}, schema=schema)
+
+
+def rows_under(group: pl.DataFrame, under: tuple[Layout, bool], claim: Claim) -> pl.DataFrame:
+    """Read rows of one layout (and whether it was guessed), as many ``cells`` as it has names; ``bad`` says why a row is none."""
+    layout, guessed = under
+    stamp, error = _stamp(layout.names, claim)
+    placed = group.with_columns(sample_ts=stamp, bad=_reason(group, layout, stamp, claim))
+    if guessed:
         wrong = pl.when(_out_of_range(layout.names)).then(pl.lit("value out of range in the guessed layout"))
         placed = placed.with_columns(bad=pl.coalesce("bad", wrong))
     placed = placed.with_columns(error_s=pl.when(pl.col("sample_ts").is_not_null()).then(error))

@@ -214,15 +214,16 @@ def _json(cell: str) -> str | None:
 
 def _pair(name: str, cell: pl.Expr) -> pl.Expr:
     """``"name":cell`` as JSON; NULL where the cell has no value.  A column's cells repeat, so each is written once."""
+    key = orjson.dumps(name).decode() + ":"
 
     def write(cells: pl.Series) -> pl.Series:
         seen = cells.unique().drop_nulls()
-        return cells.replace_strict(
-            seen, [_json(each) for each in seen], default=None, return_dtype=pl.String
-        )
+        written = [None if (value := _json(each)) is None else key + value for each in seen]
+        if seen.len() == 1 and not cells.null_count():
+            return pl.repeat(written[0], cells.len(), dtype=pl.String, eager=True)
+        return cells.replace_strict(seen, written, default=None, return_dtype=pl.String)
 
-    key = orjson.dumps(name).decode() + ":"
-    return pl.lit(key) + cell.map_batches(write, return_dtype=pl.String)
+    return cell.map_batches(write, return_dtype=pl.String)
 
 
 def other(cells: Mapping[str, pl.Expr]) -> pl.Expr:
@@ -231,7 +232,7 @@ def other(cells: Mapping[str, pl.Expr]) -> pl.Expr:
         return pl.lit(None, pl.String).alias("other")
     pairs = [_pair(name, cell) for name, cell in cells.items()]
     joined = pl.concat_str(pairs, separator=",", ignore_nulls=True)
-    return pl.when(joined != "").then(pl.lit("{") + joined + pl.lit("}")).alias("other")
+    return pl.when(joined != "").then(pl.concat_str(pl.lit("{"), joined, pl.lit("}"))).alias("other")
 
 
 def columns(

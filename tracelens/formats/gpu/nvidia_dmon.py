@@ -26,7 +26,7 @@ from tracelens.formats.gpu.dmon_layout import (
     has_mig,
     layout_of,
 )
-from tracelens.formats.gpu.dmon_rows import own_clock, rows_under
+from tracelens.formats.gpu.dmon_rows import all_rows, own_clock
 from tracelens.formats.gpu.gpu_lines import (
     finish,
     is_error,
@@ -139,14 +139,6 @@ def context(text: str, previous: str | None) -> str | None:
     return last_heading(text, previous, _MARKS, _heading)
 
 
-def _all_rows(rows: pl.DataFrame, claim: Claim) -> pl.DataFrame:
-    groups = rows.partition_by("heading", maintain_order=True) if rows.height else []
-    empty = pl.DataFrame(
-        schema={"line_no": pl.Int64, "bad": pl.String, "sample_ts": pl.Datetime("us"), "error_s": pl.Float64}
-    )
-    return pl.concat([empty, *(rows_under(group, claim) for group in groups)], how="diagonal").sort("line_no")
-
-
 def parse(chunk: Chunk) -> Parsed:
     """Read rows by heading, whole columns at a time; error sentences between them become `log_event`."""
     kind = chunk.claim.settings.get("prefix")
@@ -156,7 +148,7 @@ def parse(chunk: Chunk) -> Parsed:
     glued = pl.col("is_heading") & ~pl.col("rest").str.contains(r"^\s*#")
     lines = lines.with_columns(known=(pl.col("is_heading") | unit_line | comment) & ~glued, glued=glued)
     maybe = lines.filter(~pl.col("known") & ~glued & pl.col("rest").str.contains(_ROW))
-    rows = _all_rows(maybe, chunk.claim)
+    rows = all_rows(maybe, chunk.claim)
     lines = lines.join(
         rows.select("line_no", "bad", "sample_ts", "error_s", is_row=pl.lit(value=True)),
         on="line_no",
