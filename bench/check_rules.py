@@ -1,8 +1,7 @@
 """Measures ``tracelens check`` on a case of a million requests, rule by rule: ``python bench/check_rules.py``.
 
 The case is the packaged incident, its requests over and over: each copy has ids, lines and stamps of its own, a minute later.
-Chunk times are kept for every tenth request, as in a client log that samples them.  A rule's time is that of its SELECT after
-the views that many rules read were computed; those are listed with their own time.
+Chunk times are kept for every tenth request, as in a client log that samples them.  A rule's time is that of its SELECT.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from typing import Any, Final
 import duckdb
 
 import tracelens
-from tracelens import check as checking
 from tracelens import resources
 from tracelens.rulebook import rulebook
 from tracelens.store import Store
-from tracelens.store.schema import compute_requests, keep_requests
+from tracelens.store.keeping import compute_views, keep_views
 
 OUT: Final = Path(__file__).parent / "out"
 COPIED: Final = (
@@ -38,7 +36,7 @@ def big_case(path: Path, requests: int) -> int:
     path.unlink(missing_ok=True)
     tracelens.ingest([str(resources.demo_incident())], case=path)
     connection = duckdb.connect(str(path))
-    compute_requests(connection)
+    compute_views(connection)
     have = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]
     for table in COPIED:
         copies = -(-requests // have) // (STREAMS if table == "client_stream" else 1)
@@ -48,8 +46,8 @@ def big_case(path: Path, requests: int) -> int:
             {"n": copies},
         )
     begin = time.process_time()
-    keep_requests(connection)
-    print(f"{time.process_time() - begin:8.3f} s  CPU to keep the requests as rows, at the end of an ingest")
+    keep_views(connection)
+    print(f"{time.process_time() - begin:8.3f} s  CPU to keep views as rows, at the end of an ingest")
     connection.execute("CHECKPOINT")
     found = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]
     connection.close()
@@ -70,20 +68,10 @@ def _changed(connection: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]
 
 
 def times(path: Path, clock: Callable[[], float]) -> dict[str, float]:
-    """Seconds of each view that is shared and of each rule, by a clock."""
-    rules = rulebook()
+    """Seconds of each rule's SELECT, by a clock."""
     found: dict[str, float] = {}
     with Store(path) as store, store.sitting() as sitting:
-        keep = sitting.keep
-
-        def timed(view: str) -> None:
-            begin = clock()
-            keep(view)
-            found[f"view {view}"] = clock() - begin
-
-        sitting.keep = timed  # type: ignore[method-assign]
-        checking._keep_shared(sitting, rules)
-        for rule in rules:
+        for rule in rulebook():
             begin = clock()
             sitting.run(rule.sql, dict(rule.params) or None)
             found[rule.name] = clock() - begin
@@ -112,7 +100,7 @@ def main() -> None:
     found = times(asked.case, time.process_time if asked.cpu else time.perf_counter)
     for name, seconds in sorted(found.items(), key=lambda one: -one[1]):
         print(f"{seconds:8.3f} s  {name}")
-    print(f"{sum(found.values()):8.3f} s  views and rules")
+    print(f"{sum(found.values()):8.3f} s  rules")
     print(f"{whole(asked.case):8.3f} s  a whole check")
 
 

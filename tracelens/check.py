@@ -6,7 +6,6 @@ Outcomes come ranked: the most severe first, and among those the one that explai
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +26,6 @@ __all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
 
 EVIDENCE_KEPT: Final = 5
 _SAID: Final = ("fired", "clear", "not_evaluated")
-_SHARED: Final = 4
-"""Rules from which on a view is computed once for all of them."""
-_COSTLY: Final = ("_tail_candidate",)
-"""Views that a rule reads several times over, through views above them."""
 _LOG: Final = logging.getLogger(__name__)
 """Hears of each step when it is done, for ``--verbose``."""
 _MEASURED: Final = "measured_"
@@ -95,7 +90,6 @@ def run_rules(
     params = parameters(rules, given or {})
     with store.sitting(stop) as sitting:
         scene = _scene(sitting, run)
-        _keep_shared(sitting, rules)
         ranked = sorted(
             (one for rule in rules for one in _heard(rule, _outcomes(scene, rule, params[rule.name]))),
             key=_rank,
@@ -104,18 +98,6 @@ def run_rules(
         final = _with_texts(scene, [keep_planned(one, plan) for one in ranked])
     changed = {key: params[key.rpartition(".")[0]][key.rpartition(".")[2]] for key in sorted(given or {})}
     return Check(store.path, scene.runs, _verdict(final, scene.runs), tuple(final), plan, changed)
-
-
-def _keep_shared(sitting: Sitting, rules: Sequence[Rule]) -> None:
-    """Compute once what is read often: views of many rules, and those whose rows are looked for before a rule reads them."""
-    needed = {need for rule in rules for need in rule.needs}
-    for view in sitting.views():
-        reads = re.compile(rf"\b(?:FROM|JOIN)\s+{view}\b", re.IGNORECASE)
-        readers = sum(reads.search(rule.sql) is not None for rule in rules)
-        if readers >= _SHARED or (readers and (view in needed or view in _COSTLY)):
-            with contextlib.suppress(QueryError):
-                sitting.keep(view)
-                _LOG.info("view %s: computed for all rules", view)
 
 
 def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

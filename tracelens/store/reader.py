@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -13,7 +12,7 @@ import duckdb
 from tracelens.errors import CaseError, QueryError
 from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import KEPT, READ_ONLY_SETTINGS, ddl, schema_version
+from tracelens.store.schema import READ_ONLY_SETTINGS, schema_version
 from tracelens.store.stopping import Stop
 
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"
@@ -104,19 +103,6 @@ class Sitting:
             return asked(self._cursor, sql, params, stop=self._stop)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
-
-    def keep(self, view: str) -> None:
-        """Compute a view now; queries, and views above it, read what was computed.  It lies in memory, not in the case."""
-        name = quoted(view)
-        self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}")  # noqa: S608
-
-    def views(self) -> list[str]:
-        """The views of the case that compute something, those before that others are made of."""
-        made = [name for _, text in ddl() for name in re.findall(r"^CREATE VIEW (\w+)", text, re.MULTILINE)]
-        kept = (
-            KEPT if self.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '_request_row'").rows else ()
-        )
-        return [name for name in dict.fromkeys(made) if name not in kept]
 
     def runs_having(self, relation: str) -> set[str]:
         """Runs in which a table or view has a row."""

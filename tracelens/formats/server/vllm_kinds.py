@@ -44,7 +44,9 @@ def _by_form(records: pl.DataFrame) -> pl.Series:
     frame = records.select(message.gather(rows))
     is_open = pl.any_horizontal([message.str.starts_with(start) for start in _SEARCHED])
     place = frame.select(_first_that_fits(_BEGUN)).to_series()
-    left = frame.select((is_open | (pl.lit(place).is_null() & message.str.contains(_COUNTED))).arg_true()).to_series()
+    left = frame.select(
+        (is_open | (pl.lit(place).is_null() & message.str.contains(_COUNTED))).arg_true()
+    ).to_series()
     place = place.scatter(left, frame[left].select(_first_that_fits(range(len(LINE_FORMS)))).to_series())
     kinds = pl.Series([form.kind for form in LINE_FORMS]).gather(place)
     return pl.repeat(None, records.height, dtype=pl.String, eager=True).scatter(rows, kinds)

@@ -1,0 +1,71 @@
+"""Views that a finished case has as rows: what many questions begin with is computed once, when an ingest ends.
+
+A question then reads a table where it would go down to the facts; that saves its planning as well, most of a check on a small
+case.  While the facts below change (an ingest), and where the rows do not fit into memory, the views compute.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import duckdb
+
+from tracelens.store.schema import ddl
+
+_TIMING: Final = "_request_timing"
+"""The join of all sources per request, with its pieces; the view `request` is its first columns."""
+KEPT: Final = (
+    _TIMING, "engine_state", "run_setting", "binding_limit", "gpu_load", "metric_latency", "prompt_length_curve",
+    "queue_wait_estimate", "_tail_candidate", "tail_excess", "tail_factors",
+)  # fmt: skip
+"""The views, those before that others are made of."""
+_READING: Final = frozenset((*KEPT, "request"))
+
+
+def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Compute each view and let it read what was computed."""
+    for view in KEPT:
+        connection.begin()
+        try:
+            _keep(connection, view)
+            connection.commit()
+        except duckdb.Error:
+            connection.rollback()
+    _comment(connection)
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    reading = {view: "*"}
+    if view == _TIMING:
+        described = connection.execute("SELECT column_name FROM (DESCRIBE request)").fetchall()
+        reading["request"] = ", ".join(row[0] for row in described)
+    rows = _rows_of(view)
+    connection.execute(f"CREATE TABLE {rows} AS SELECT * FROM {view}")  # noqa: S608
+    connection.execute(f"COMMENT ON TABLE {rows} IS 'Rows of {view}, computed when the last ingest ended.'")
+    for name, columns in reading.items():
+        connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {rows}")  # noqa: S608
+
+
+def compute_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let the views of `keep_views` compute again, while the facts below them change."""
+    for view in KEPT:
+        connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
+    creates = re.compile(rf"(?:--[^\n]*\n|\s)*CREATE VIEW ({'|'.join(_READING)}) AS\b")
+    for _, text in ddl():
+        for statement in connection.extract_statements(text):
+            if creates.match(statement.query):
+                connection.execute(statement.query.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
+    _comment(connection)
+
+
+def _rows_of(view: str) -> str:
+    return f"_{view.removeprefix('_')}_row"
+
+
+def _comment(connection: duckdb.DuckDBPyConnection) -> None:
+    """Say again of views that were made anew, and of their columns, what the DDL says of them."""
+    for _, text in ddl():
+        for said in re.finditer(r"^COMMENT ON (?:VIEW|COLUMN) (\w+).*;$", text, re.MULTILINE):
+            if said[1] in _READING:
+                connection.execute(said[0])
