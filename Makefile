@@ -38,9 +38,8 @@ fix: $(READY)  ## format, and mend what can be mended
 golden: $(READY)  ## record the golden files again; read the diff
 	TRACELENS_GOLDEN=write $(BIN)/pytest tests/formats/test_golden.py
 
-bench: $(READY)  ## measure ingest beside DuckDB's line scan and lnav, then check and queries as a case grows
+bench: $(READY)  ## measure everything against its target: docs/performance.md (ARGS="--write docs/performance.md")
 	$(BIN)/python bench/run.py --size-mb $(SIZE_MB) $(ARGS)
-	$(BIN)/python bench/scale.py $(ARGS)
 
 docs: $(READY)  ## write the generated pages again
 	$(BIN)/python docs/write_docs.py

@@ -2,7 +2,7 @@
 
 The cases are those of check_rules.py, at ten thousand, a hundred thousand and a million requests; each is made once and kept
 in bench/out.  Each is measured in a process of its own, in CPU seconds of all its threads (other programs on the machine
-hardly change those) and in wall time.  The exponent is that of the growth from the second size to the third: 1 is linear.
+hardly change those) and in wall time.
 """
 
 from __future__ import annotations
@@ -11,24 +11,29 @@ import argparse
 import json
 import math
 import resource
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
 from check_rules import big_case
-from run import machine, table
+from contest import OUT, Figure, Section, table
 
 import tracelens
+from tracelens.cli.show import parts_of
 from tracelens.errors import QueryError
 from tracelens.named import named_query
 from tracelens.store import Store
 
-OUT: Final = Path(__file__).parent / "out"
-SIZES: Final = (10_000, 100_000, 1_000_000)
+SIZES: Final[Sequence[int]] = (10_000, 100_000, 1_000_000)
+SCREEN_S: Final = {1_000_000: 0.1, 10_000_000: 0.5}
+"""By requests: seconds that any query of a screen may take."""
+CHECKED: Final = 1_000_000
+CHECK_S: Final = 2.0
+SHOW_S: Final = 0.15
 QUERIES: Final = {
     # what the screens ask when they are opened, and of what
     "sources": "", "run_span": "", "stages": "", "latency_percentiles": "", "latency_map": "", "lanes": "", "gpu_compare": "",
@@ -55,33 +60,63 @@ def measured(path: Path) -> dict[str, list[float]]:
 
             found[f"query {name}"] = _timed(ask)
     with tracelens.open(path) as case:
-        found["check"] = _timed(case.check)
+        found["show"] = _timed(lambda: parts_of(case, "default", request_id))
+        found["check"] = _timed(case.check, times=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return found | {"peak memory": [peak], "case bytes per request": [path.stat().st_size / count]}
 
 
-def _timed(work: Callable[[], object]) -> list[float]:
-    cpu, wall = time.process_time(), time.perf_counter()
-    try:
-        work()
-    except QueryError:
-        return [math.nan, math.nan]
-    return [time.process_time() - cpu, time.perf_counter() - wall]
+def _timed(work: Callable[[], object], times: int = 3) -> list[float]:
+    """CPU and wall seconds: the medians of so many runs."""
+    cpus, walls = [], []
+    for _ in range(times):
+        cpu, wall = time.process_time(), time.perf_counter()
+        try:
+            work()
+        except QueryError:
+            return [math.nan, math.nan]
+        cpus.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+    return [statistics.median(cpus), statistics.median(walls)]
 
 
-def report(sizes: list[int], found: list[dict[str, list[float]]]) -> str:
-    """The results as Markdown."""
+def section(sizes: Sequence[int] = SIZES) -> Section:
+    """A table of all sizes, and what the largest of the usual ones must reach."""
+    found = {size: _of_size(size) for size in sizes}
     heads = ("", *(f"{size:,} requests" for size in sizes), "exponent")
-    rows = [_row(name, [one[name] for one in found]) for name in found[0]]
-    lines = [
-        "## As a case grows",
-        "",
-        f"Measured by `python bench/scale.py` on {machine()}; DuckDB {duckdb.__version__}. One run each; CPU seconds of all threads,",
-        "then wall time, on a machine that other programs used at the same time.",
-        "",
+    rows = [_row(name, [one[name] for one in found.values()]) for name in found[sizes[-1]]]
+    text = [
+        "## As a case grows", "",
+        "CPU seconds of all threads, then wall time; medians of three runs, check and sizes one. The exponent is that of the growth between the last two sizes.", "",
         *table(heads, rows),
-    ]
-    return "\n".join(lines) + "\n"
+    ]  # fmt: skip
+    return Section(
+        "\n".join(text),
+        [one for size, target in SCREEN_S.items() for one in _figures(found.get(size), size, target)],
+    )
+
+
+def _of_size(size: int) -> dict[str, list[float]]:
+    """Measure a case of this size, made where it is not there, in a process of its own."""
+    path = OUT / f"check-{size}.duckdb"
+    if not path.exists():
+        big_case(path, size)
+    child = (sys.executable, __file__, "--one", path)
+    found: dict[str, list[float]] = json.loads(subprocess.check_output(child, text=True))
+    return found
+
+
+def _figures(found: dict[str, list[float]] | None, size: int, target_s: float) -> Iterator[Figure]:
+    if found is None:
+        return
+    wall = {
+        name.removeprefix("query "): values[1] for name, values in found.items() if name.startswith("query ")
+    }
+    slowest = max(wall, key=lambda name: math.inf if math.isnan(wall[name]) else wall[name])
+    yield Figure(f"slowest query of a screen, {size:,} requests ({slowest})", wall[slowest], target_s, "s")
+    if size == CHECKED:
+        yield Figure(f"check, {size:,} requests", found["check"][1], CHECK_S, "s")
+        yield Figure(f"show, {size:,} requests", found["show"][1], SHOW_S, "s")
 
 
 def _row(name: str, values: list[list[float]]) -> tuple[str, ...]:
@@ -94,31 +129,17 @@ def _shown(name: str, value: list[float]) -> str:
         return f"{value[0] / 2**20:,.0f} MiB"
     if name == "case bytes per request":
         return f"{value[0]:,.0f} B"
-    return f"{value[0]:.3f} s, {value[1]:.3f} s"
+    return "stopped" if math.isnan(value[0]) else f"{value[0]:.3f} s, {value[1]:.3f} s"
 
 
 def main() -> None:
-    """Make the cases where they are not there, measure each in a process of its own, print."""
+    """Measure each size, print; a case alone gives JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--one", type=Path, help="measure this case and print JSON")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="add the table to the end of this file")
-    asked: Any = parser.parse_known_args()[0]  # make bench gives both programs the same arguments
-    if asked.one:
-        print(json.dumps(measured(asked.one)))
-        return
+    asked = parser.parse_args()
     OUT.mkdir(exist_ok=True)
-    found = []
-    for size in asked.sizes:
-        path = OUT / f"check-{size}.duckdb"
-        if not path.exists():
-            big_case(path, size)
-        child = (sys.executable, __file__, "--one", path)
-        found.append(json.loads(subprocess.check_output(child, text=True)))
-    text = report(list(asked.sizes), found)
-    print(text)
-    if asked.write:
-        asked.write.write_text(asked.write.read_text(encoding="utf-8") + "\n" + text, encoding="utf-8")
+    print(json.dumps(measured(asked.one)) if asked.one else section(asked.sizes).text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import polars as pl
 from tracelens.formats.base import Claim, Clock, Head
 from tracelens.formats.bench_table import is_load_output
 from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
-from tracelens.formats.server.server_lines import UVICORN
+from tracelens.formats.server.access import UVICORN
 from tracelens.formats.server.vllm_kinds import kinds_of
 
 _PERHAPS: Final = re.compile(
