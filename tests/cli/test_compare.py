@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 import random
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+import tracelens.check
+import tracelens.compare
 from tracelens.cli import cli
 from tracelens.errors import UsageError
 from tracelens.slo import Slo, parse
 from tracelens.units import duration, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tracelens.check import Check
+    from tracelens.compare import Comparison, Side
+    from tracelens.rulebook import Rule
+    from tracelens.store import Store
 
 COUNT = 60
 
@@ -54,6 +62,31 @@ def runs(tmp_path_factory: pytest.TempPathFactory, ingested: Callable[..., Any])
     ):
         ingested(case, write_run(folder / f"{name}.jsonl", times, input_tokens=tokens), run=name)
     return case
+
+
+@pytest.fixture(autouse=True, scope="module")
+def each_computed_once() -> Iterator[None]:
+    """A comparison, or a check, of the same runs is computed once for all tests: they differ in what they ask of it."""
+    compare, run_rules = tracelens.compare.compare, tracelens.check.run_rules
+    known: dict[Any, Any] = {}
+
+    def compare_once(before: Side, after: Side, slo: Slo | None = None) -> Comparison:
+        sides = [(side.case.path, side.case.path.stat().st_mtime_ns, side.run) for side in (before, after)]
+        key = (*sides, slo)
+        if key not in known:
+            known[key] = compare(before, after, slo)
+        return replace(known[key], before=before.label, after=after.label)
+
+    def check_once(store: Store, rules: Iterable[Rule], given: Any = None, **options: Any) -> Check:
+        key = (store.path, store.path.stat().st_mtime_ns, str(given), str(options))
+        if key not in known:
+            known[key] = run_rules(store, rules, given, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tracelens.compare.compare", compare_once)
+        patched.setattr("tracelens.case.run_rules", check_once)
+        yield
 
 
 def compared(case: Path, *args: str) -> Result:

@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from tracelens import resources
+
+TOYS = Path(__file__).parent.parent / "rules" / "data" / "toys"
 STEP = re.compile(r"^ *\d+\.\d{3} s +[\d.]+ [KMG]iB  \S")
+
+
+@pytest.fixture(autouse=True)
+def only_toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rules tell as much about what is said as all of them."""
+    monkeypatch.setattr(resources, "rules", lambda: TOYS)
 
 
 def steps(stderr: str) -> list[str]:
@@ -43,7 +52,7 @@ def test_verbose_tells_what_was_read_recognised_and_loaded_with_time_and_memory(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("check",), "rule queue.share_of_ttft: fired"),
+        (("check",), "rule toy.waits: fired"),
         (("slowest",), "query slowest: 10 rows"),
         (("sql", "SELECT 1"), "sql: 1 rows"),
         (("query", "stages"), "query stages: 11 rows"),
@@ -81,7 +90,7 @@ def test_quiet_leaves_remarks_unsaid_and_writes_the_same(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "tracelens.toml").write_text("[set]\nqueue.seats_exhausted.min_ratio = 0.5\n")
+    (tmp_path / "tracelens.toml").write_text("[set]\ntoy.waits.min_waiting_count = 4\n")
     written = []
     for quiet in ((), ("--quiet",)):
         exported = run(*quiet, "export", "--format", "otlp", "-o", "spans.jsonl")
