@@ -11,9 +11,10 @@ from typing import Any, Final, Self
 import duckdb
 
 from tracelens.errors import CaseError, QueryError
+from tracelens.store.keeping import KEPT
 from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import KEPT, READ_ONLY_SETTINGS, ddl, schema_version
+from tracelens.store.schema import READ_ONLY_SETTINGS, ddl, schema_version
 from tracelens.store.stopping import Stop
 
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"
@@ -103,7 +104,9 @@ class Sitting:
         """The views of the case that compute something, those before that others are made of."""
         made = [name for _, text in ddl() for name in re.findall(r"^CREATE VIEW (\w+)", text, re.MULTILINE)]
         kept = (
-            KEPT if self.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '_request_row'").rows else ()
+            (*KEPT, "request")
+            if self.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '_request_timing_row'").rows
+            else ()
         )
         return [name for name in dict.fromkeys(made) if name not in kept]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
@@ -49,54 +48,6 @@ def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
     connection.commit()
 
 
-KEPT: Final = ("request", "_request_timing")
-"""Views that a finished case has as rows: the join of all sources per request, and its pieces.  The second holds the first."""
-
-
-def keep_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Compute what every question about requests begins with, and let its views read that.
-
-    Where that does not fit into memory the views go on computing it themselves.
-    """
-    columns = ", ".join(
-        row[0]
-        for row in connection.execute(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = 'request' ORDER BY column_index"
-        ).fetchall()
-    )
-    connection.begin()
-    try:
-        connection.execute("CREATE TABLE _request_row AS SELECT * FROM _request_timing")
-        connection.execute(f"CREATE OR REPLACE VIEW request AS SELECT {columns} FROM _request_row")  # noqa: S608
-        connection.execute("CREATE OR REPLACE VIEW _request_timing AS SELECT * FROM _request_row")
-        connection.execute(
-            "COMMENT ON TABLE _request_row IS 'One row per request: what request and _request_timing read.'"
-        )
-        for statement in _statements_on(connection, "COMMENT ON"):
-            connection.execute(statement)
-        connection.commit()
-    except duckdb.Error:
-        connection.rollback()
-
-
-def compute_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the views of `keep_requests` compute again, while the facts below them change."""
-    connection.execute("DROP TABLE IF EXISTS _request_row")
-    for statement in _statements_on(connection, "CREATE VIEW"):
-        connection.execute(statement.query.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
-    for statement in _statements_on(connection, "COMMENT ON"):
-        connection.execute(statement)
-
-
-def _statements_on(connection: duckdb.DuckDBPyConnection, verb: str) -> Iterator[duckdb.Statement]:
-    """The statements of the DDL that create, or comment on, the views of `KEPT`."""
-    begins = re.compile(rf"(?:--[^\n]*\n|\s)*{verb} (?:VIEW |COLUMN )?({'|'.join(KEPT)})\b(?!_)")
-    for _, text in ddl():
-        for statement in connection.extract_statements(text):
-            if begins.match(statement.query):
-                yield statement
-
-
 def memory_case() -> duckdb.DuckDBPyConnection:
     """An empty case in memory, for checks on views and queries.  It has no way out, like a case that is read."""
     connection = duckdb.connect(":memory:", config=dict(READ_ONLY_SETTINGS))
@@ -109,7 +60,7 @@ def fact_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Tables whose rows name a source, except `source` itself."""
     found = connection.execute(
         "SELECT table_name FROM duckdb_columns() WHERE column_name = 'source_id' AND table_name <> 'source' "
-        "AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) ORDER BY ALL"
+        "AND NOT starts_with(table_name, '_') AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) ORDER BY ALL"
     ).fetchall()
     return [row[0] for row in found]
 

@@ -21,13 +21,12 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.holding import CaseLock
+from tracelens.store.keeping import compute_views, keep_views
 from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     apply_schema,
-    compute_requests,
     fact_tables,
-    keep_requests,
     run_script,
     schema_version,
     stamp_columns,
@@ -94,7 +93,7 @@ class CaseWriter:
         try:
             with self._told():
                 if kind is None:
-                    keep_requests(self._connection)
+                    keep_views(self._connection)
                     self._connection.execute("CHECKPOINT")
                 self._connection.close()
                 if kind is None:
@@ -133,7 +132,7 @@ class CaseWriter:
         connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
         self._partial.chmod(0o600)
         if known:
-            compute_requests(connection)
+            compute_views(connection)
             connection.execute("CHECKPOINT")
         else:
             apply_schema(connection)
