@@ -7,22 +7,9 @@ pieces = 60
 since = ""
 until = ""
 */
-WITH span AS (
-    SELECT
-        run_id,
-        coalesce(try_cast(nullif($since, '') AS TIMESTAMP), min(window_ts)) AS from_ts,
-        coalesce(try_cast(nullif($until, '') AS TIMESTAMP), max(window_ts) + INTERVAL 1 SECOND) AS to_ts
-    FROM time_window
-    WHERE $run IN ('', run_id)
-    GROUP BY run_id
-)
-
 SELECT
-    span.run_id,
-    floor(
-        epoch(event.event_ts - span.from_ts)
-        / greatest(epoch(span.to_ts - span.from_ts) / least($pieces, greatest(ceil(epoch(span.to_ts - span.from_ts))::BIGINT, 1)), 1e-3)
-    )::BIGINT AS place,
+    w.run_id,
+    floor(epoch(event.event_ts - w.from_ts) / w.piece_s)::BIGINT AS place,
     CASE
         WHEN bool_or(event.kind = 'traceback' OR event.level IN ('ERROR', 'CRITICAL')) THEN 'error'
         WHEN bool_or(event.kind IN ('start', 'ready', 'stop')) THEN 'start'
@@ -32,8 +19,8 @@ SELECT
     count(*) FILTER (WHERE event.level = 'WARNING') AS warning_count,
     count(*) AS event_count,
     arg_min(event.message, event.event_ts) AS first_message
-FROM span
+FROM _lane_window($run, $pieces, $since, $until) AS w
 INNER JOIN log_event AS event
-    ON span.run_id = event.run_id AND span.from_ts <= event.event_ts AND span.to_ts > event.event_ts
+    ON w.run_id = event.run_id AND w.from_ts <= event.event_ts AND w.to_ts > event.event_ts
 GROUP BY ALL
-ORDER BY span.run_id ASC, place ASC
+ORDER BY w.run_id ASC, place ASC

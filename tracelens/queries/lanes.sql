@@ -8,22 +8,9 @@ pieces = 60
 since = ""
 until = ""
 */
-WITH span AS (
-    SELECT
-        run_id,
-        coalesce(try_cast(nullif($since, '') AS TIMESTAMP), min(window_ts)) AS from_ts,
-        coalesce(try_cast(nullif($until, '') AS TIMESTAMP), max(window_ts) + INTERVAL 1 SECOND) AS to_ts
-    FROM time_window
-    WHERE $run IN ('', run_id)
-    GROUP BY run_id
-),
-
-sized AS (
-    SELECT
-        *,
-        least($pieces, greatest(ceil(epoch(to_ts - from_ts))::BIGINT, 1)) AS piece_count,
-        greatest(epoch(to_ts - from_ts) / least($pieces, greatest(ceil(epoch(to_ts - from_ts))::BIGINT, 1)), 1e-3) AS piece_s
-    FROM span
+WITH sized AS (
+    SELECT *
+    FROM _lane_window($run, $pieces, $since, $until)
 ),
 
 piece AS (

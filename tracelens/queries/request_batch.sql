@@ -9,89 +9,52 @@ request = ""
 run = ""
 top = 200
 */
-WITH placed AS (
-    SELECT
-        *,
-        CASE WHEN arrival_basis <> 'client sent' AND e2e_s IS NOT NULL THEN 'server' ELSE 'client' END AS clock,
-        CASE WHEN arrival_basis <> 'client sent' THEN arrival_ts END AS server_from_ts
-    FROM request
-    WHERE $run IN ('', run_id)
-),
-
-timed AS (
-    SELECT
-        placed.run_id,
-        placed.request_id,
-        placed.status,
-        me.clock,
-        placed.input_tokens,
-        placed.cached_input_tokens,
-        placed.output_tokens,
-        placed.preemption_count,
-        CASE me.clock WHEN 'server' THEN placed.server_from_ts ELSE placed.client_sent_ts END AS from_ts,
-        CASE me.clock WHEN 'server' THEN placed.e2e_s ELSE placed.client_e2e_s END AS length_s,
-        CASE me.clock WHEN 'server' THEN placed.ttft_s ELSE placed.client_ttft_s END AS first_token_s,
-        CASE me.clock WHEN 'server' THEN placed.ttft_s - placed.prefill_s END AS scheduled_s
-    FROM placed
-    INNER JOIN placed AS me ON placed.run_id = me.run_id AND me.request_id = $request
-),
-
-usual AS (
+WITH usual AS (
     SELECT
         run_id,
-        quantile_cont(coalesce(scheduled_s, first_token_s), 0.5) AS wait_s,
-        quantile_cont(first_token_s - scheduled_s, 0.5) AS prefill_s,
-        quantile_cont(length_s - first_token_s, 0.5) AS decode_s
-    FROM timed
-    GROUP BY run_id
+        split_part(measure, ', ', 2) AS clock,
+        any_value(p50_s) FILTER (WHERE starts_with(measure, 'wait,')) AS wait_s,
+        any_value(p50_s) FILTER (WHERE starts_with(measure, 'prefill,')) AS prefill_s,
+        any_value(p50_s) FILTER (WHERE starts_with(measure, 'decode,')) AS decode_s
+    FROM _run_measure
+    WHERE contains(measure, ', ')
+    GROUP BY ALL
 ),
 
-me AS (
+beside AS (
     SELECT
-        timed.*,
+        other.*,
         list_max([
             {
-                'beyond_s': coalesce(coalesce(timed.scheduled_s, timed.first_token_s) - usual.wait_s, -1e9),
-                'stage': 'wait', 'from_s': 0.0, 'to_s': coalesce(timed.scheduled_s, timed.first_token_s)
+                'beyond_s': coalesce(coalesce(other.my_scheduled_s, other.my_first_token_s) - usual.wait_s, -1e9),
+                'stage': 'wait', 'from_s': 0.0, 'to_s': coalesce(other.my_scheduled_s, other.my_first_token_s)
             },
             {
-                'beyond_s': coalesce(timed.first_token_s - timed.scheduled_s - usual.prefill_s, -1e9),
-                'stage': 'prefill', 'from_s': timed.scheduled_s, 'to_s': timed.first_token_s
+                'beyond_s': coalesce(other.my_first_token_s - other.my_scheduled_s - usual.prefill_s, -1e9),
+                'stage': 'prefill', 'from_s': other.my_scheduled_s, 'to_s': other.my_first_token_s
             },
             {
-                'beyond_s': coalesce(timed.length_s - timed.first_token_s - usual.decode_s, -1e9),
-                'stage': 'decode', 'from_s': timed.first_token_s, 'to_s': timed.length_s
+                'beyond_s': coalesce(other.my_length_s - other.my_first_token_s - usual.decode_s, -1e9),
+                'stage': 'decode', 'from_s': other.my_first_token_s, 'to_s': other.my_length_s
             }
-        ]) AS excess
-    FROM timed
-    INNER JOIN usual ON timed.run_id = usual.run_id
-    WHERE timed.request_id = $request
+        ]) AS excess,
+        epoch(other.from_ts - other.my_from_ts) AS after_s
+    FROM _beside($request, $run) AS other
+    INNER JOIN usual ON other.run_id = usual.run_id AND other.clock = usual.clock
 ),
 
 mate AS (
     SELECT
-        me.run_id,
-        other.request_id,
-        other.status,
-        other.input_tokens,
-        other.cached_input_tokens,
-        other.output_tokens,
-        other.preemption_count,
-        me.clock,
-        me.length_s AS my_length_s,
-        me.excess.stage AS excess_stage,
-        me.excess.from_s AS excess_from_s,
-        me.excess.to_s AS excess_to_s,
-        epoch(other.from_ts - me.from_ts) AS from_s,
-        epoch(other.from_ts - me.from_ts) + other.scheduled_s AS scheduled_s,
-        epoch(other.from_ts - me.from_ts) + other.first_token_s AS first_token_s,
-        epoch(other.from_ts - me.from_ts) + other.length_s AS to_s
-    FROM timed AS other
-    INNER JOIN me
-        ON
-            other.run_id = me.run_id AND other.request_id <> me.request_id
-            AND epoch(other.from_ts - me.from_ts) < me.length_s
-            AND epoch(other.from_ts - me.from_ts) + other.length_s > 0
+        * EXCLUDE (scheduled_s, first_token_s),
+        excess.stage AS excess_stage,
+        excess.from_s AS excess_from_s,
+        excess.to_s AS excess_to_s,
+        after_s AS from_s,
+        after_s + scheduled_s AS scheduled_s,
+        after_s + first_token_s AS first_token_s,
+        after_s + length_s AS to_s
+    FROM beside
+    WHERE after_s < my_length_s AND after_s + length_s > 0
 )
 
 SELECT

@@ -4,43 +4,39 @@ One request: everything that its sources say of it joined, and how it stands in 
 request = ""
 run = ""
 */
-WITH whole AS (
+WITH me AS MATERIALIZED (
     SELECT
         *,
         coalesce(client_ttft_s, ttft_s) AS whole_ttft_s,
         coalesce(client_e2e_s, e2e_s) AS whole_e2e_s
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE request_id = $request AND $run IN ('', run_id)
 ),
 
-run_of AS (
+faster AS (
     SELECT
-        whole.run_id,
-        count(*) AS run_request_count,
-        quantile_cont(whole.whole_ttft_s, 0.5) AS run_ttft_p50_s,
-        quantile_cont(whole.whole_e2e_s, 0.5) AS run_e2e_p50_s,
-        count(*) FILTER (WHERE whole.whole_ttft_s < me.whole_ttft_s)
-        / nullif(count(whole.whole_ttft_s) FILTER (WHERE me.whole_ttft_s IS NOT NULL), 0) AS ttft_percentile_ratio,
-        count(*) FILTER (WHERE whole.whole_e2e_s < me.whole_e2e_s)
-        / nullif(count(whole.whole_e2e_s) FILTER (WHERE me.whole_e2e_s IS NOT NULL), 0) AS e2e_percentile_ratio
-    FROM whole
-    INNER JOIN whole AS me ON whole.run_id = me.run_id AND me.request_id = $request
-    GROUP BY whole.run_id
+        me.run_id,
+        count(*) FILTER (WHERE coalesce(other.client_ttft_s, other.ttft_s) < me.whole_ttft_s) AS ttft_count,
+        count(*) FILTER (WHERE coalesce(other.client_e2e_s, other.e2e_s) < me.whole_e2e_s) AS e2e_count
+    FROM me
+    INNER JOIN request AS other ON me.run_id = other.run_id
+    GROUP BY me.run_id
 )
 
 SELECT
-    whole.*,
-    whole.arrival_ts + to_microseconds((coalesce(whole.e2e_s, whole.client_e2e_s, whole.whole_ttft_s) * 1e6)::BIGINT) AS end_ts,
-    run_of.run_request_count,
-    run_of.run_ttft_p50_s,
-    run_of.run_e2e_p50_s,
-    run_of.ttft_percentile_ratio,
-    run_of.e2e_percentile_ratio,
+    me.*,
+    me.arrival_ts + to_microseconds((coalesce(me.e2e_s, me.client_e2e_s, me.whole_ttft_s) * 1e6)::BIGINT) AS end_ts,
+    ttft.request_count AS run_request_count,
+    ttft.p50_s AS run_ttft_p50_s,
+    e2e.p50_s AS run_e2e_p50_s,
+    CASE WHEN me.whole_ttft_s IS NOT NULL THEN faster.ttft_count / ttft.known_count END AS ttft_percentile_ratio,
+    CASE WHEN me.whole_e2e_s IS NOT NULL THEN faster.e2e_count / e2e.known_count END AS e2e_percentile_ratio,
     server.path AS server_path,
     client.path AS client_path
-FROM whole
-INNER JOIN run_of ON whole.run_id = run_of.run_id
-LEFT JOIN source AS server ON whole.server_source_id = server.source_id
-LEFT JOIN source AS client ON whole.client_source_id = client.source_id
-WHERE whole.request_id = $request
-ORDER BY whole.run_id
+FROM me
+INNER JOIN faster ON me.run_id = faster.run_id
+INNER JOIN _run_measure AS ttft ON me.run_id = ttft.run_id AND ttft.measure = 'ttft'
+INNER JOIN _run_measure AS e2e ON me.run_id = e2e.run_id AND e2e.measure = 'e2e'
+LEFT JOIN source AS server ON me.server_source_id = server.source_id
+LEFT JOIN source AS client ON me.client_source_id = client.source_id
+ORDER BY me.run_id

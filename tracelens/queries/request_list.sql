@@ -11,12 +11,7 @@ SELECT
     end_status AS status,
     arrival_ts,
     coalesce(client_ttft_s, ttft_s) AS ttft_s,
-    CASE
-        WHEN coalesce(client_ttft_s, ttft_s) IS NOT NULL
-            THEN cume_dist() OVER (
-                    PARTITION BY run_id, coalesce(client_ttft_s, ttft_s) IS NULL ORDER BY coalesce(client_ttft_s, ttft_s)
-                )
-    END AS ttft_percentile_ratio,
+    ttft_percentile_ratio,
     queue_s,
     prefill_s,
     coalesce(client_ttft_s, ttft_s) - queue_s - prefill_s AS rest_s,
@@ -32,6 +27,6 @@ SELECT
     http_status,
     label,
     client_id
-FROM request
+FROM _request_percentile
 WHERE $run IN ('', run_id)
 ORDER BY ttft_s DESC NULLS LAST, run_id ASC, request_id ASC

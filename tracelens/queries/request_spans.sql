@@ -20,10 +20,10 @@ placed AS (
         stage.duration_s,
         stage.provenance,
         stage.basis,
-        CASE stage.stage WHEN 'unaccounted' THEN 3.5 ELSE stage.stage_index END AS place,
+        _stage_place(stage.stage, stage.stage_index) AS place,
         sum(stage.duration_s) OVER (
             PARTITION BY stage.run_id, stage.request_id
-            ORDER BY CASE stage.stage WHEN 'unaccounted' THEN 3.5 ELSE stage.stage_index END
+            ORDER BY _stage_place(stage.stage, stage.stage_index)
         ) - stage.duration_s AS before_s
     FROM request_stage AS stage
     SEMI JOIN chosen ON stage.run_id = chosen.run_id AND stage.request_id = chosen.request_id

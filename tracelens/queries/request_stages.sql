@@ -6,77 +6,40 @@ queue: what it holds is mostly front end, tokenization and step wait.
 request = ""
 run = ""
 */
-WITH me AS (
-    SELECT
-        stage.*,
-        sum(stage.duration_s) FILTER (WHERE stage.stage NOT IN ('client_wait', 'decode')) OVER (PARTITION BY stage.run_id) AS ttft_sum_s,
-        r.client_ttft_s IS NOT NULL OR r.ttft_s IS NOT NULL AS has_ttft
-    FROM request_stage AS stage
-    INNER JOIN request AS r ON stage.run_id = r.run_id AND stage.request_id = r.request_id
-    WHERE stage.request_id = $request AND $run IN ('', stage.run_id)
-),
-
-mine AS (
+WITH mine AS (
     SELECT *
     FROM _request_timing
     WHERE request_id = $request AND $run IN ('', run_id)
 ),
 
--- Stage by stage over the run, from the columns that request_stage is made of: its eleven rows a request take seconds.
-run_of AS (
+me AS (
     SELECT
-        run_id,
-        one.stage AS stage,
-        one.median_s AS median_s,
-        one.known_count AS known_count,
-        one.shorter_count AS shorter_count
-    FROM (
-        SELECT
-            t.run_id,
-            unnest([
-                {
-                    'stage': 'client_wait', 'median_s': quantile_cont(t.client_wait_s, 0.5), 'known_count': count(t.client_wait_s),
-                    'shorter_count': count(*) FILTER (WHERE t.client_wait_s < mine.client_wait_s)
-                },
-                {
-                    'stage': 'network_in', 'median_s': quantile_cont(t.network_in_s, 0.5), 'known_count': count(t.network_in_s),
-                    'shorter_count': count(*) FILTER (WHERE t.network_in_s < mine.network_in_s)
-                },
-                {
-                    'stage': 'tokenize', 'median_s': quantile_cont(t.tokenize_s, 0.5), 'known_count': count(t.tokenize_s),
-                    'shorter_count': count(*) FILTER (WHERE t.tokenize_s < mine.tokenize_s)
-                },
-                {
-                    'stage': 'step_wait', 'median_s': quantile_cont(t.step_wait_s, 0.5), 'known_count': count(t.step_wait_s),
-                    'shorter_count': count(*) FILTER (WHERE t.step_wait_s < mine.step_wait_s)
-                },
-                {
-                    'stage': 'queue', 'median_s': quantile_cont(t.queue_s, 0.5), 'known_count': count(t.queue_s),
-                    'shorter_count': count(*) FILTER (WHERE t.queue_s < mine.queue_s)
-                },
-                {
-                    'stage': 'prefill', 'median_s': quantile_cont(t.prefill_s, 0.5), 'known_count': count(t.prefill_s),
-                    'shorter_count': count(*) FILTER (WHERE t.prefill_s < mine.prefill_s)
-                },
-                {
-                    'stage': 'stream_out', 'median_s': quantile_cont(t.stream_out_s, 0.5), 'known_count': count(t.stream_out_s),
-                    'shorter_count': count(*) FILTER (WHERE t.stream_out_s < mine.stream_out_s)
-                },
-                {
-                    'stage': 'decode', 'median_s': quantile_cont(t.decode_stage_s, 0.5), 'known_count': count(t.decode_stage_s),
-                    'shorter_count': count(*) FILTER (WHERE t.decode_stage_s < mine.decode_stage_s)
-                },
-                {
-                    'stage': 'unaccounted', 'median_s': quantile_cont(t.left_s, 0.5), 'known_count': count(t.left_s),
-                    'shorter_count': count(*) FILTER (WHERE t.left_s < mine.left_s)
-                },
-                {'stage': 'kv_alloc', 'median_s': NULL, 'known_count': 0, 'shorter_count': 0},
-                {'stage': 'sample', 'median_s': NULL, 'known_count': 0, 'shorter_count': 0}
-            ]) AS one
-        FROM _request_timing AS t
-        INNER JOIN mine ON t.run_id = mine.run_id
-        GROUP BY t.run_id
-    )
+        stage.*,
+        sum(stage.duration_s) FILTER (WHERE stage.stage NOT IN ('client_wait', 'decode')) OVER (PARTITION BY stage.run_id) AS ttft_sum_s,
+        mine.client_ttft_s IS NOT NULL OR mine.ttft_s IS NOT NULL AS has_ttft
+    FROM request_stage AS stage
+    INNER JOIN mine ON stage.run_id = mine.run_id AND stage.request_id = mine.request_id
+    WHERE stage.request_id = $request AND $run IN ('', stage.run_id)
+),
+
+-- Stage by stage over the run, from the columns that request_stage is made of: its eleven rows a request take seconds.
+shorter AS (
+    SELECT
+        t.run_id,
+        unnest([
+            {'stage': 'client_wait', 'shorter_count': count(*) FILTER (WHERE t.client_wait_s < mine.client_wait_s)},
+            {'stage': 'network_in', 'shorter_count': count(*) FILTER (WHERE t.network_in_s < mine.network_in_s)},
+            {'stage': 'tokenize', 'shorter_count': count(*) FILTER (WHERE t.tokenize_s < mine.tokenize_s)},
+            {'stage': 'step_wait', 'shorter_count': count(*) FILTER (WHERE t.step_wait_s < mine.step_wait_s)},
+            {'stage': 'unaccounted', 'shorter_count': count(*) FILTER (WHERE t.left_s < mine.left_s)},
+            {'stage': 'queue', 'shorter_count': count(*) FILTER (WHERE t.queue_s < mine.queue_s)},
+            {'stage': 'prefill', 'shorter_count': count(*) FILTER (WHERE t.prefill_s < mine.prefill_s)},
+            {'stage': 'stream_out', 'shorter_count': count(*) FILTER (WHERE t.stream_out_s < mine.stream_out_s)},
+            {'stage': 'decode', 'shorter_count': count(*) FILTER (WHERE t.decode_stage_s < mine.decode_stage_s)}
+        ]) AS one
+    FROM _request_timing AS t
+    INNER JOIN mine ON t.run_id = mine.run_id
+    GROUP BY t.run_id
 )
 
 SELECT
@@ -89,12 +52,13 @@ SELECT
     CASE
         WHEN me.has_ttft AND me.stage NOT IN ('client_wait', 'decode') THEN me.duration_s / nullif(me.ttft_sum_s, 0)
     END AS share_of_ttft_ratio,
-    run_of.median_s,
-    CASE WHEN run_of.median_s >= 1e-6 THEN me.duration_s / run_of.median_s END AS times_median,
-    CASE WHEN me.duration_s IS NOT NULL THEN run_of.shorter_count / run_of.known_count END AS percentile_ratio,
+    run_of.p50_s AS median_s,
+    CASE WHEN run_of.p50_s >= 1e-6 THEN me.duration_s / run_of.p50_s END AS times_median,
+    CASE WHEN me.duration_s IS NOT NULL THEN shorter.one.shorter_count / run_of.known_count END AS percentile_ratio,
     run_of.known_count,
     me.provenance,
     me.basis
 FROM me
-INNER JOIN run_of ON me.run_id = run_of.run_id AND me.stage = run_of.stage
-ORDER BY me.run_id ASC, CASE me.stage WHEN 'unaccounted' THEN 3.5 ELSE me.stage_index END ASC
+INNER JOIN _run_measure AS run_of ON me.run_id = run_of.run_id AND me.stage = run_of.measure
+LEFT JOIN shorter ON me.run_id = shorter.run_id AND me.stage = shorter.one.stage
+ORDER BY me.run_id ASC, _stage_place(me.stage, me.stage_index) ASC

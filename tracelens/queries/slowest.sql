@@ -10,14 +10,7 @@ run = ""
 WITH measured AS (
     SELECT
         *,
-        CASE $by
-            WHEN 'ttft' THEN coalesce(client_ttft_s, ttft_s)
-            WHEN 'e2e' THEN coalesce(client_e2e_s, e2e_s)
-            WHEN 'tpot' THEN tpot_s
-            WHEN 'queue' THEN queue_s
-            WHEN 'prefill' THEN prefill_s
-            ELSE error('by is ttft, e2e, tpot, queue or prefill')
-        END AS measure_s
+        _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
     FROM _request_timing
     WHERE $run IN ('', run_id)
 ),

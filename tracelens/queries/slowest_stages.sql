@@ -10,14 +10,7 @@ WITH measured AS (
     SELECT
         run_id,
         request_id,
-        CASE $by
-            WHEN 'ttft' THEN coalesce(client_ttft_s, ttft_s)
-            WHEN 'e2e' THEN coalesce(client_e2e_s, e2e_s)
-            WHEN 'tpot' THEN tpot_s
-            WHEN 'queue' THEN queue_s
-            WHEN 'prefill' THEN prefill_s
-            ELSE error('by is ttft, e2e, tpot, queue or prefill')
-        END AS measure_s
+        _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
     FROM request
     WHERE $run IN ('', run_id)
 ),
@@ -44,4 +37,4 @@ SELECT
     stage.basis
 FROM request_stage AS stage
 INNER JOIN worst ON stage.run_id = worst.run_id AND stage.request_id = worst.request_id
-ORDER BY worst.place ASC, CASE stage.stage WHEN 'unaccounted' THEN 3.5 ELSE stage.stage_index END ASC
+ORDER BY worst.place ASC, _stage_place(stage.stage, stage.stage_index) ASC

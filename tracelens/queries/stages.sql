@@ -15,4 +15,4 @@ SELECT
     request_count
 FROM stage_summary
 WHERE $run IN ('', run_id)
-ORDER BY run_id ASC, CASE stage WHEN 'unaccounted' THEN 3.5 ELSE stage_index END ASC
+ORDER BY run_id ASC, _stage_place(stage, stage_index) ASC

@@ -7,54 +7,50 @@ by = "ttft"
 quantile = 0.99
 run = ""
 */
-WITH measured AS (
+WITH usual AS (
     SELECT
         run_id,
-        request_id,
-        CASE $by
-            WHEN 'ttft' THEN coalesce(client_ttft_s, ttft_s)
-            WHEN 'e2e' THEN coalesce(client_e2e_s, e2e_s)
-            ELSE error('by is ttft or e2e')
-        END AS measure_s
-    FROM request
-    WHERE $run IN ('', run_id)
+        unnest([
+            {'stage': 'network_in', 'median_s': quantile_cont(network_in_s, 0.5)},
+            {'stage': 'tokenize', 'median_s': quantile_cont(tokenize_s, 0.5)},
+            {'stage': 'step_wait', 'median_s': quantile_cont(step_wait_s, 0.5)},
+            {'stage': 'unaccounted', 'median_s': quantile_cont(left_s, 0.5)},
+            {'stage': 'queue', 'median_s': quantile_cont(queue_s, 0.5)},
+            {'stage': 'prefill', 'median_s': quantile_cont(prefill_s, 0.5)},
+            {'stage': 'stream_out', 'median_s': quantile_cont(stream_out_s, 0.5)},
+            {'stage': 'decode', 'median_s': quantile_cont(decode_stage_s, 0.5)}
+        ]) AS one
+    FROM _request_timing
+    WHERE CASE $by WHEN 'ttft' THEN coalesce(client_ttft_s, ttft_s) ELSE coalesce(client_e2e_s, e2e_s) END IS NOT NULL
+    GROUP BY run_id
 ),
 
-judged AS (
+staged AS (
     SELECT
-        *,
-        quantile_cont(measure_s, $quantile) OVER (PARTITION BY run_id) AS threshold_s
-    FROM measured
-    WHERE measure_s IS NOT NULL
-),
-
-summed AS (
-    SELECT
-        stage.run_id,
-        stage.stage,
-        stage.stage_index,
-        any_value(judged.threshold_s) AS threshold_s,
-        count(*) FILTER (WHERE judged.measure_s >= judged.threshold_s) AS tail_count,
-        count(stage.duration_s) FILTER (WHERE judged.measure_s >= judged.threshold_s) AS known_count,
-        avg(stage.duration_s) FILTER (WHERE judged.measure_s >= judged.threshold_s) AS tail_mean_s,
-        sum(stage.duration_s) FILTER (WHERE judged.measure_s >= judged.threshold_s) AS tail_sum_s,
-        quantile_cont(stage.duration_s, 0.5) AS median_s
-    FROM request_stage AS stage
-    INNER JOIN judged ON stage.run_id = judged.run_id AND stage.request_id = judged.request_id
-    WHERE stage.stage <> 'client_wait' AND ($by = 'e2e' OR stage.stage <> 'decode')
-    GROUP BY stage.run_id, stage.stage, stage.stage_index
+        slice.run_id,
+        slice.stage,
+        slice.sum_s,
+        slice.sum_s / nullif(slice.known_count, 0) AS mean_s,
+        usual.one.median_s AS median_s,
+        slice.known_count,
+        slice.slice_count,
+        slice.threshold_s
+    FROM _latency_slices($by, $quantile) AS slice
+    LEFT JOIN usual ON slice.run_id = usual.run_id AND slice.stage = usual.one.stage
+    WHERE $run IN ('', slice.run_id) AND slice.slice = 'slowest'
 )
 
 SELECT
-    run_id,
-    stage,
-    stage_index,
-    tail_mean_s,
-    tail_sum_s / nullif(sum(tail_sum_s) OVER (PARTITION BY run_id), 0) AS share_ratio,
-    median_s,
-    (tail_mean_s - median_s) / nullif(sum(tail_mean_s - median_s) OVER (PARTITION BY run_id), 0) AS excess_ratio,
-    known_count,
-    tail_count,
-    threshold_s
-FROM summed
-ORDER BY run_id ASC, tail_sum_s DESC NULLS LAST, stage_index ASC
+    staged.run_id,
+    staged.stage,
+    summary.stage_index,
+    staged.mean_s AS tail_mean_s,
+    staged.sum_s / nullif(sum(staged.sum_s) OVER (PARTITION BY staged.run_id), 0) AS share_ratio,
+    staged.median_s,
+    (staged.mean_s - staged.median_s) / nullif(sum(staged.mean_s - staged.median_s) OVER (PARTITION BY staged.run_id), 0) AS excess_ratio,
+    staged.known_count,
+    staged.slice_count AS tail_count,
+    staged.threshold_s
+FROM staged
+INNER JOIN stage_summary AS summary ON staged.run_id = summary.run_id AND staged.stage = summary.stage
+ORDER BY staged.run_id ASC, staged.sum_s DESC NULLS LAST, summary.stage_index ASC

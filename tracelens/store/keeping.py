@@ -11,16 +11,18 @@ from typing import Final
 
 import duckdb
 
-from tracelens.store.schema import ddl
+from tracelens import resources
+from tracelens.store.schema import ddl, run_script
 
 _TIMING: Final = "_request_timing"
 """The join of all sources per request, with its pieces; the view `request` is its first columns."""
 KEPT: Final = (
-    _TIMING, "engine_state", "run_setting", "binding_limit", "gpu_load", "metric_latency", "prompt_length_curve",
-    "queue_wait_estimate", "_tail_candidate", "tail_excess", "tail_factors",
+    _TIMING, "_clock_line", "gpu_alignment", "engine_state", "run_setting", "time_window", "binding_limit", "gpu_load",
+    "metric_latency", "prompt_length_curve", "queue_wait_estimate", "_run_measure", "_latency_slice", "_tail_candidate",
+    "tail_excess", "tail_factors",
 )  # fmt: skip
 """The views, those before that others are made of."""
-_READING: Final = frozenset((*KEPT, "request"))
+_READING: Final = frozenset((*KEPT, "request", "_request_percentile"))
 
 
 def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -36,15 +38,23 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
-    reading = {view: "*"}
-    if view == _TIMING:
-        described = connection.execute("SELECT column_name FROM (DESCRIBE request)").fetchall()
-        reading["request"] = ", ".join(row[0] for row in described)
     rows = _rows_of(view)
-    connection.execute(f"CREATE TABLE {rows} AS SELECT * FROM {view}")  # noqa: S608
+    special = resources.loading() / f"keep_{view.removeprefix('_')}.sql"
+    if special.exists():
+        run_script(connection, special.stem, {})
+    else:
+        connection.execute(f"CREATE TABLE {rows} AS SELECT * FROM {view}")  # noqa: S608
     connection.execute(f"COMMENT ON TABLE {rows} IS 'Rows of {view}, computed when the last ingest ended.'")
-    for name, columns in reading.items():
+    for name, columns in _reading(connection, view).items():
         connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {rows}")  # noqa: S608
+
+
+def _reading(connection: duckdb.DuckDBPyConnection, view: str) -> dict[str, str]:
+    """The views that read the rows of one, and which columns."""
+    if view != _TIMING:
+        return {view: "*"}
+    described = connection.execute("SELECT column_name FROM (DESCRIBE request)").fetchall()
+    return {view: "*", "_request_percentile": "*", "request": ", ".join(row[0] for row in described)}
 
 
 def compute_views(connection: duckdb.DuckDBPyConnection) -> None:
