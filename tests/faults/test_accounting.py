@@ -19,7 +19,7 @@ from harm import LOGS, contents
 import tracelens
 from tracelens.cli import cli
 from tracelens.errors import CaseError
-from tracelens.ingestion.verifying import Fate, verify
+from tracelens.ingestion.verifying import Fate, Verified, verify
 from tracelens.store import Store
 
 SAMPLE_LOGS = Path(__file__).parents[2] / "sample_logs"
@@ -30,11 +30,11 @@ def run(*args: object) -> Result:
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A case of all samples there are."""
+def everything(tmp_path_factory: pytest.TempPathFactory) -> list[Verified]:
+    """All samples there are, ingested and held against the case."""
     case = tmp_path_factory.mktemp("all") / "case.duckdb"
     tracelens.ingest([path for path in SAMPLE_LOGS.iterdir() if path.is_dir()], case)
-    return case
+    return list(verify(case))
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-def test_lines_in_are_lines_understood_and_lines_kept_in_every_sample(everything: Path) -> None:
-    found = list(verify(everything))
+def test_lines_in_are_lines_understood_and_lines_kept_in_every_sample(everything: list[Verified]) -> None:
+    found = everything
     assert len(found) > 100
     assert {one.path: one.note for one in found if one.fate is not Fate.SAME} == {}
     for one in found:
@@ -58,9 +58,9 @@ def test_lines_in_are_lines_understood_and_lines_kept_in_every_sample(everything
         assert one.size_now_bytes == one.size_bytes
 
 
-def test_the_bytes_and_lines_of_a_sample_are_those_that_anyone_counts(everything: Path) -> None:
+def test_the_bytes_and_lines_of_a_sample_are_those_that_anyone_counts(everything: list[Verified]) -> None:
     counted = 0
-    for one in verify(everything):
+    for one in everything:
         data = Path(one.path).read_bytes()
         assert one.size_bytes == len(data)
         if not data.startswith((b"SQLite", b"\xff\xfe")) and b"\r" not in data.replace(b"\r\n", b""):

@@ -19,6 +19,8 @@ import tracelens
 from tracelens.cli import cli
 from tracelens.ingestion import IngestReport
 from tracelens.named import named_queries
+from tracelens.text.checks import as_markdown
+from tracelens.text.findings import check_lines
 from tracelens.text.rows import write_rows
 
 EVIL = "\x1b[2J\x1b]52;c;cHduZWQ=\x07\x9b31m\u202egpj\u2066[red]R[/red][@click=app.quit]q[/]<img src=x onerror=alert(1)>|`t`\n=cmd()"
@@ -109,7 +111,7 @@ def test_nothing_acts_in_the_rows_of_any_named_query(case: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [("check",), ("check", "--format", "md"), ("slowest", "--format", "table"), ("sources", "--format", "table"),
+    [("slowest", "--format", "table"), ("sources", "--format", "table"),
      ("sources", "--verify", "--format", "table"), ("show", FIRST_ID, "--run", f"{RUN}0", "--format", "table")],
     ids=lambda args: " ".join(args[:2])[:20],
 )  # fmt: skip
@@ -118,6 +120,15 @@ def test_nothing_acts_in_what_a_command_shows_to_people(case: Path, args: tuple[
     assert result.exit_code in (0, 1, 2), result.output
     assert acts(result.output) == []
     assert "\\x1b" in result.output
+
+
+def test_no_finding_acts(case: Path) -> None:
+    with tracelens.open(case) as opened:
+        found = opened.check()
+    for lines in (check_lines(found, 110), as_markdown(found)):
+        text = "\n".join(lines)
+        assert acts(text) == []
+        assert "\\x1b" in text
 
 
 def test_a_comparison_does_not_act(case: Path) -> None:
