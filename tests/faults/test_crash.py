@@ -104,7 +104,7 @@ def killed(places: int, folder: Path, first_case: Path, whole: tuple[dict[str, A
 def test_a_killed_ingest_leaves_the_case_as_before_or_complete(
     tmp_path: Path, first_case: Path, whole: tuple[dict[str, Any], float]
 ) -> None:
-    points = int(os.environ.get("TRACELENS_KILLS", "10"))
+    points = int(os.environ.get("TRACELENS_KILLS", "6"))
     found = killed(points, tmp_path, first_case, whole)
     print(f"{points} points: {dict(found)}")
     assert found["as before"] + found["complete"] == points
