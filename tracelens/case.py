@@ -22,7 +22,7 @@ class Case:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._store = Store(self.path)
-        _LOG.info("%s: opened, %s bytes", self.path, f"{self.path.stat().st_size:,}")
+        _LOG.info("%s: opened", self.path)
 
     def query(
         self,

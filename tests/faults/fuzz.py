@@ -18,6 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def memory(data: bytes) -> Input:
     return Input("memory", len(data), lambda: io.BytesIO(data))
 
 
+@cache
 def samples() -> list[tuple[Format, Claim, bytes]]:
     """Every sample, cut to its beginning, with its format and that format's claim."""
     found = []

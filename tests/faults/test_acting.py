@@ -16,9 +16,13 @@ from click.testing import CliRunner, Result
 from harm import LOGS
 
 import tracelens
-from tracelens.cli import cli
+from tracelens.cli import cli, comparison
+from tracelens.compare import Comparison, Difference
 from tracelens.ingestion import IngestReport
 from tracelens.named import named_queries
+from tracelens.outcomes import Outcome
+from tracelens.text.checks import as_markdown
+from tracelens.text.findings import check_lines
 from tracelens.text.rows import write_rows
 
 EVIL = "\x1b[2J\x1b]52;c;cHduZWQ=\x07\x9b31m\u202egpj\u2066[red]R[/red][@click=app.quit]q[/]<img src=x onerror=alert(1)>|`t`\n=cmd()"
@@ -109,7 +113,7 @@ def test_nothing_acts_in_the_rows_of_any_named_query(case: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [("check",), ("check", "--format", "md"), ("slowest", "--format", "table"), ("sources", "--format", "table"),
+    [("slowest", "--format", "table"), ("sources", "--format", "table"),
      ("sources", "--verify", "--format", "table"), ("show", FIRST_ID, "--run", f"{RUN}0", "--format", "table")],
     ids=lambda args: " ".join(args[:2])[:20],
 )  # fmt: skip
@@ -120,17 +124,30 @@ def test_nothing_acts_in_what_a_command_shows_to_people(case: Path, args: tuple[
     assert "\\x1b" in result.output
 
 
-def test_a_comparison_does_not_act(case: Path) -> None:
-    assert acts(run(case, "compare", f"{RUN}0", f"{RUN}1").output) == []
+def test_no_finding_acts(case: Path) -> None:
+    with tracelens.open(case) as opened:
+        found = opened.check()
+    for lines in (check_lines(found, 110), as_markdown(found)):
+        text = "\n".join(lines)
+        assert acts(text) == []
+        assert "\\x1b" in text
 
 
-def test_what_an_ingest_says_does_not_act(case: Path, tmp_path: Path) -> None:
+def test_no_text_of_a_comparison_acts() -> None:
+    said = Outcome("gpu.x", "x", EVIL, EVIL, "fired", "warning", "high", EVIL, EVIL, EVIL)
+    differing = Difference("setting", EVIL, EVIL, EVIL, why=EVIL)
+    found = Comparison(EVIL, EVIL, (differing,), EVIL, gone=(said,), new=(said,), kept=(said,))
+    for lines in (comparison.as_text(found, 120), comparison.as_markdown(found)):
+        text = "\n".join(lines)
+        assert acts(text) == []
+        assert text.count("\\x1b") > 8
+
+
+def test_what_an_ingest_says_does_not_act(case: Path) -> None:
     again = next(case.parent.glob("logs0/*"))
     for args in (
-        ("ingest", again),
         ("ingest", again, "-v"),
         ("ingest", again / f"no{EVIL.replace('/', '_')}"),
-        ("reingest", "-o", tmp_path / "x.duckdb", "-v"),
     ):
         result = CliRunner().invoke(cli, [str(arg) for arg in args], env={"TRACELENS_CASE": str(case)})
         assert result.output
@@ -173,7 +190,7 @@ def test_the_script_for_next_time_runs_nothing_of_a_log(case: Path, tmp_path: Pa
 def test_no_screen_acts(case: Path, tmp_path: Path) -> None:
     """Screens as pictures: what was written shows as text, in nothing but text."""
     seen = 0
-    for name in ("request", "compare", "sources"):
+    for name in ("request", "compare"):
         picture = tmp_path / f"{name}.svg"
         run(
             case,
@@ -194,4 +211,4 @@ def test_no_screen_acts(case: Path, tmp_path: Path) -> None:
         assert not {key for part in drawn.iter() for key in part.attrib if key.startswith("on")}
         words = " ".join(part for part in drawn.itertext()).replace("\xa0", " ")
         seen += "[red]" in words
-    assert seen >= 2
+    assert seen == 2

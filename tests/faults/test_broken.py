@@ -11,6 +11,7 @@ import sys
 import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,6 +162,32 @@ def test_links_and_paths_that_leave_the_archive_touch_nothing(tmp_path: Path) ->
             "a link or a device inside an archive; it is not followed",
         )
     assert set(tmp_path.parent.rglob("*")) - set(before) == {tmp_path / "case.duckdb"}
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+def test_an_archive_in_a_pipe_or_in_another_archive_is_called_so(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(packed, "w") as zipped:
+            zipped.writestr("server.log", lines(*range(9)))
+    else:
+        with tarfile.open(fileobj=packed, mode="w:gz" if kind == "tar.gz" else "w") as archive:
+            member = tarfile.TarInfo("logs/server.log")
+            member.size = len(lines(*range(9)))
+            archive.addfile(member, io.BytesIO(lines(*range(9))))
+    (tmp_path / f"inner.{kind}").write_bytes(packed.getvalue())
+    with tarfile.open(tmp_path / "outer.tar", "w") as outer:
+        outer.add(tmp_path / f"inner.{kind}", f"inner.{kind}")
+    monkeypatch.setattr(sys, "stdin", type("Piped", (), {"buffer": packed}))
+    packed.seek(0)
+    for report in read(tmp_path / "case.duckdb", "-", tmp_path / "outer.tar").files:
+        assert report.state is State.UNKNOWN
+        assert report.note.startswith(
+            "an archive inside a pipe or another archive; make it a file of its own"
+        )
+    assert read(tmp_path / "case.duckdb", tmp_path / f"inner.{kind}").files[0].lines == 9
 
 
 def test_devices_sockets_and_named_pipes_are_not_waited_for(tmp_path: Path) -> None:

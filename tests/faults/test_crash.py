@@ -20,6 +20,7 @@ from harm import LOGS, contents, environment
 
 import tracelens
 from tracelens.errors import CaseError
+from tracelens.ingestion.scratch import scratch_folder
 from tracelens.store import CaseLock, Store
 
 INGEST = (
@@ -104,7 +105,7 @@ def killed(places: int, folder: Path, first_case: Path, whole: tuple[dict[str, A
 def test_a_killed_ingest_leaves_the_case_as_before_or_complete(
     tmp_path: Path, first_case: Path, whole: tuple[dict[str, Any], float]
 ) -> None:
-    points = int(os.environ.get("TRACELENS_KILLS", "10"))
+    points = int(os.environ.get("TRACELENS_KILLS", "6"))
     found = killed(points, tmp_path, first_case, whole)
     print(f"{points} points: {dict(found)}")
     assert found["as before"] + found["complete"] == points
@@ -218,3 +219,21 @@ def test_a_reader_that_is_open_keeps_its_state(tmp_path: Path, first_case: Path)
     with Store(case) as reader:
         tracelens.ingest([LOGS / "server.log"], case)
         assert reader.run("SELECT count(*) FROM source").rows == [(1,)]
+
+
+def test_what_an_ingest_was_removing_when_it_was_killed_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path / "case", None)
+    for number, names in enumerate(
+        ((), ("1/request_event-000000.parquet",), ("owner",), ("owner", "1/a.parquet"))
+    ):
+        for name in names:
+            path = place.scratch / f"tracelens-parts-{number}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+        (place.scratch / f"tracelens-parts-{number}").mkdir(exist_ok=True)
+    monkeypatch.setattr("tempfile.tempdir", str(place.scratch))
+    with scratch_folder() as mine, scratch_folder() as other:
+        assert {path.name for path in place.scratch.iterdir()} == {mine.name, other.name}
+    assert place.litter() == []

@@ -70,7 +70,7 @@ def test_a_cross_join_ends_at_the_memory_limit_with_a_word(
 
 COMMANDS = (
     ("ingest", str(LOGS), "-c", "new.duckdb"), ("check",), ("slowest",), ("query", "--list"), ("query", "requests"), ("sources",), ("sources", "--verify"),
-    ("sources", "--next-time"), ("sql", "SELECT 1"), ("rules", "list"), ("formats",), ("schema",), ("report", "-o", "r.html"), ("report", "-o", "r.md"),
+    ("sources", "--next-time"), ("sql", "SELECT 1"), ("rules", "list"), ("formats",), ("schema",), ("report", "-o", "r.html"), ("rules", "test", "."),
     ("export", "--help"), ("reingest",), ("show", "chatcmpl"), ("compare", "default", "default"),
 )  # fmt: skip
 

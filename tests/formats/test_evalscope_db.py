@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import pickle
 import sqlite3
 import sys
@@ -26,7 +27,7 @@ COLUMNS = "request TEXT, start_time REAL, inter_token_latencies TEXT, success IN
 
 
 def database(*statements: str, journal: str = "delete") -> bytes:
-    with sqlite3.connect(":memory:") as made:
+    with contextlib.closing(sqlite3.connect(":memory:")) as made:
         made.execute(f"PRAGMA journal_mode = {journal}")
         for statement in statements:
             made.execute(statement)
@@ -43,7 +44,7 @@ def row(**values: Any) -> dict[str, Any]:
 
 def test_rows_are_those_that_sqlite_reads() -> None:
     data = sample("evalscope", "v1.14.1_chat.db")
-    with sqlite3.connect(":memory:") as read:
+    with contextlib.closing(sqlite3.connect(":memory:")) as read:
         read.deserialize(data)
         stated = read.execute(
             "SELECT start_time, first_chunk_latency, latency, prompt_tokens, completion_tokens FROM result"

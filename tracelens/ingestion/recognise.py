@@ -17,6 +17,10 @@ from tracelens.opening import Input
 
 _BLOCK: Final = 4 << 20
 _SHOWN: Final = 120
+_ZIP_BEGINS: Final = "PK\x03\x04"
+_TAR_MAGIC_AT: Final = 257
+_ARCHIVED: Final = "an archive inside a pipe or another archive; make it a file of its own and name that: tracelens ingest FILE"
+"""A file that is an archive never comes here: its members do.  Logs in a tar look like one log with odd lines in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ def recognise(
     head, has_nul = head_of(beginning)
     if not any(line.strip() for line in (*head.lines, *head.sampled)):
         return FileReport(source.label, State.EMPTY)
+    if has_nul and _is_archive(head):
+        return FileReport(source.label, State.UNKNOWN, note=_ARCHIVED)
     found = _forced(head, forced) if forced else formats.claims(head)
     if len(found) != 1:
         return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
@@ -70,6 +76,11 @@ def _unknown(head: Head, has_nul: bool, found: list[tuple[Format, Claim]], force
         return "binary data"
     tried = forced or f"none of {len(formats.FORMATS)} formats (tracelens formats) knows it"
     return f"begins with {head.first.strip()[:_SHOWN]!r}; {tried}"
+
+
+def _is_archive(head: Head) -> bool:
+    first = head.lines[0] if head.lines else ""
+    return first.startswith(_ZIP_BEGINS) or first[_TAR_MAGIC_AT:].startswith("ustar")
 
 
 def _already_in(source: Input, known: Iterable[Mapping[str, Any]]) -> bool:

@@ -67,6 +67,11 @@ def _sweep(place: Path) -> None:
             if not any(folder.iterdir()):
                 folder.rmdir()
                 continue
+            if not (
+                folder / _OWNER
+            ).exists():  # its owner was killed while it removed the folder, or is at it
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
             handle = os.open(folder / _OWNER, os.O_RDWR | os.O_CLOEXEC)
             try:
                 if _locks(handle):

@@ -65,7 +65,7 @@ class CaseLock:
                 raise CaseError(f"{self.path}: cannot write there ({error.strerror})") from error
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._entry.exists() and os.fstat(handle).st_ino == self._entry.stat().st_ino:
+                if self._is_entry(handle):
                     os.ftruncate(handle, 0)
                     os.pwrite(handle, f"{os.getpid()} on {socket.gethostname()}\n".encode(), 0)
                     return handle
@@ -74,6 +74,13 @@ class CaseLock:
                 os.close(handle)
                 raise refused from error
             os.close(handle)  # whoever held it took the entry away in between
+
+    def _is_entry(self, handle: int) -> bool:
+        """Whether what is held is what others will find: its last holder may have taken it away in between."""
+        try:
+            return os.fstat(handle).st_ino == self._entry.stat().st_ino
+        except FileNotFoundError:
+            return False
 
     def _refused(self, error: OSError, handle: int) -> CaseError:
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):

@@ -58,6 +58,16 @@ def _opened(data: bytes) -> sqlite3.Connection:
     if data[_WAL_AT] == b"\x02\x02":
         data = data[: _WAL_AT.start] + b"\x01\x01" + data[_WAL_AT.stop :]
     database = sqlite3.connect(":memory:")
+    try:
+        _load(database, data)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _load(database: sqlite3.Connection, data: bytes) -> None:
+    """The file's bytes, shut in: nothing but reading is allowed."""
     database.deserialize(data)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL_BYTES)
     database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -67,7 +77,6 @@ def _opened(data: bytes) -> sqlite3.Connection:
     database.set_authorizer(
         lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
     )
-    return database
 
 
 def _columns(database: sqlite3.Connection, table: str) -> frozenset[str]:
