@@ -39,4 +39,6 @@ def test_what_the_whole_folder_shows_is_never_cleared_by_a_part_of_it(
 
 
 def test_no_rule_breaks_on_a_part(said: Mapping[str, Mapping[str, set[str]]]) -> None:
-    assert {rule for part in said.values() for rule, outcomes in part.items() if "failed" in outcomes} == set()
+    assert {
+        rule for part in said.values() for rule, outcomes in part.items() if "failed" in outcomes
+    } == set()

@@ -183,7 +183,7 @@ SELECT
         WHEN refused.run_id IS NOT NULL THEN 'look for the first error in the log before these lines'
         ELSE 'the first error before it is the cause, every 5xx after it is a consequence'
     END AS first_step,
-    CASE WHEN failed.failed_count > 0 THEN format(' After it {} requests were answered with 5xx.', failed.failed_count) ELSE '' END
+    CASE WHEN failed.failed_count > 0 THEN format(' Answers with 5xx after it: {}.', failed.failed_count) ELSE '' END
         AS aftermath,
     coalesce(failed.failed_count, refused.failed_count) AS measured_failed_count
 FROM (
