@@ -238,8 +238,9 @@ def _step(run: str, number: int, same: Sequence[_Advice]) -> Step:
 
 
 def keep_planned(outcome: Outcome, plan: Plan) -> Outcome:
-    """An outcome with the remedies that the plan keeps."""
-    kept = tuple(remedy for remedy in outcome.remedies if plan.step_of(outcome.run, remedy) is not None)
+    """An outcome with the remedies that the plan keeps, in its order."""
+    steps = {remedy: plan.step_of(outcome.run, remedy) for remedy in outcome.remedies}
+    kept = tuple(sorted((remedy for remedy in steps if steps[remedy]), key=lambda remedy: steps[remedy] or 0))
     return outcome if kept == outcome.remedies else replace(outcome, remedies=kept)
 
 

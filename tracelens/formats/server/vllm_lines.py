@@ -254,6 +254,7 @@ class EventForm:
 EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("dead", "EngineCore encountered a fatal error", "V1"),
     EventForm("dead", "EngineCore encountered an issue", "V1"),
+    EventForm("dead", "EngineCore failed to start", "V1"),
     EventForm("dead", "EngineDeadError", "V1"),
     EventForm("dead", "AsyncEngineDeadError", "V0"),
     EventForm("dead", "died unexpectedly", "V1"),

@@ -27,7 +27,7 @@ next_limit = "queue in front of the server"
 
 [[remedy]]
 kind = "hardware"
-text = "Tensor parallelism or a GPU with more memory adds KV blocks; only when the two above are used up."
+text = "Tensor parallelism or a GPU with more memory adds KV blocks."
 moves = "queue"
 next_limit = "interconnect"
 ---

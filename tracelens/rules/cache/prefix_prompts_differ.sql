@@ -262,7 +262,8 @@ SELECT
     -- Without a measured share of TTFT, the prompts themselves, or a sign of the client's own, it is a suspicion.
     CASE WHEN is_parted OR (is_measured AND (is_noted OR prefill_ratio >= 0.5)) THEN 'critical' ELSE 'warning' END AS severity,
     request_count AS measured_request_count,
-    round(coalesce(prompt_tokens, shared_prompt_tokens, logged_prompt_tokens)) AS measured_prompt_tokens_count,
+    -- A log may cut the prompts that it shows: what the engine computed per request is then more.
+    round(coalesce(prompt_tokens, greatest(shared_prompt_tokens, logged_prompt_tokens))) AS measured_prompt_tokens_count,
     coalesce(hit_ratio, window_ratio) AS measured_hit_ratio,
     coalesce(sign, 'by the log''s own window') AS measured_sign,
     $max_hit_ratio AS threshold_hit_ratio

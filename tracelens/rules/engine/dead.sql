@@ -132,6 +132,17 @@ failed AS (
     GROUP BY first_death.run_id
 ),
 
+-- Errors of the engine's own processes after which nothing shows that it goes on: then a missing line proves nothing.
+erred AS (
+    SELECT DISTINCT e.run_id
+    FROM log_event AS e
+    LEFT JOIN living ON e.source_id = living.source_id
+    WHERE
+        e.kind IN ('error', 'oom')
+        AND regexp_matches(coalesce(e.process, ''), '^(EngineCore|Worker)')
+        AND e.line_no > coalesce(living.line_no, 0)
+),
+
 refused AS (
     SELECT
         a.run_id,
@@ -153,7 +164,7 @@ SELECT
     '' AS subject,
     CASE
         WHEN first_death.run_id IS NOT NULL OR refused.run_id IS NOT NULL THEN 'fired'
-        WHEN runs.has_log THEN 'clear'
+        WHEN runs.has_log AND erred.run_id IS NULL THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
     CASE WHEN refused.run_id IS NOT NULL THEN 'low' ELSE coalesce(first_death.confidence, 'medium') END AS confidence,
@@ -172,7 +183,7 @@ SELECT
         WHEN refused.run_id IS NOT NULL THEN 'look for the first error in the log before these lines'
         ELSE 'the first error before it is the cause, every 5xx after it is a consequence'
     END AS first_step,
-    CASE WHEN failed.failed_count > 0 THEN format(' After it {} requests were answered with 5xx.', failed.failed_count) ELSE '' END
+    CASE WHEN failed.failed_count > 0 THEN format(' Answers with 5xx after it: {}.', failed.failed_count) ELSE '' END
         AS aftermath,
     coalesce(failed.failed_count, refused.failed_count) AS measured_failed_count
 FROM (
@@ -187,3 +198,4 @@ LEFT JOIN first_death ON runs.run_id = first_death.run_id
 LEFT JOIN reason ON runs.run_id = reason.run_id
 LEFT JOIN failed ON runs.run_id = failed.run_id
 LEFT JOIN refused ON runs.run_id = refused.run_id
+LEFT JOIN erred ON runs.run_id = erred.run_id

@@ -18,7 +18,7 @@ min_failed_count = 2
 kind = "config"
 text = "Let the liveness probe ask for one generated token instead of /health, so that a hung engine is restarted; take the stacks first (py-spy dump of the engine and worker processes)."
 moves = "time to detect"
-next_limit = "the cause of the hang stays"
+next_limit = "the cause of the hang, which stays"
 
 [[remedy]]
 kind = "config"

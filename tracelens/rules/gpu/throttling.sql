@@ -5,8 +5,8 @@ cause = "thermal-power-throttling"
 severity = "critical"
 needs = ["gpu_load"]
 missing = ["SM clock, power with its limit and the reasons: nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,clocks.max.sm,power.draw,power.limit,temperature.gpu,clocks_event_reasons.active --format=csv -l 1", "engine stats lines of the same time, to see whether throughput falls with it"]
-message = "{subject}: in {measured_held_ratio} of the busy readings the SM clock is below {threshold_clock_ratio} of its own high mark ({measured_high_clock_count} MHz, down to {measured_low_clock_count} MHz) because of {measured_sign}.{measured_heat}"
-verdict = "The SM clock of {subject} falls from {measured_high_clock_count} to {measured_low_clock_count} MHz because of {measured_sign}: check cooling and the power limit before the software."
+message = "{subject}: in {measured_held_ratio} of the busy readings the SM clock is below {threshold_clock_ratio} of its own high mark ({high_text}, down to {low_text}) because of {sign}.{heat}"
+verdict = "The SM clock of {subject} falls from {high_text} to {low_text} because of {sign}: check cooling and the power limit before the software."
 
 [params]
 min_clock_loss_ratio = 0.05
@@ -170,16 +170,16 @@ SELECT
     evidence,
     CASE WHEN held_tps > (1 - $min_effect_ratio) * free_tps THEN 'info' ELSE 'critical' END AS severity,
     held_ratio AS measured_held_ratio,
-    high_mhz AS measured_high_clock_count,
-    low_mhz AS measured_low_clock_count,
-    temp_c AS measured_temp_count,
-    coalesce(format(' Hottest reading: {:.0f} C.', temp_c), '') AS measured_heat,
+    coalesce(format('{:.0f} MHz', high_mhz), '') AS high_text,
+    coalesce(format('{:.0f} MHz', low_mhz), '') AS low_text,
+    low_mhz / high_mhz AS measured_clock_ratio,
+    coalesce(format(' Hottest reading: {:.0f} C.', temp_c), '') AS heat,
     concat_ws(
         ' and ',
         CASE WHEN is_thermal THEN 'a thermal or hardware slowdown' END,
         CASE WHEN is_capped THEN 'the power limit' END,
         CASE WHEN NOT is_thermal AND NOT is_capped THEN 'its temperature' END
-    ) AS measured_sign,
+    ) AS sign,
     1 - $min_clock_loss_ratio AS threshold_clock_ratio
 FROM (SELECT DISTINCT run_id FROM gpu_load) AS run
 LEFT JOIN worst ON run.run_id = worst.run_id

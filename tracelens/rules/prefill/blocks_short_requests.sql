@@ -18,7 +18,7 @@ min_victims_count = 5
 
 [[remedy]]
 kind = "config"
-text = "Set --long-prefill-token-threshold, so that a long prompt takes only a part of each step. A smaller --max-num-batched-tokens alone mends the gaps of running streams, not the TTFT of short requests."
+text = "Set --long-prefill-token-threshold, so that a long prompt takes only a part of each step. A small step budget alone mends the gaps of running streams, not the TTFT of short requests."
 moves = "TTFT p90 of short requests, gaps in streams"
 next_limit = "TTFT of the long prompts"
 

@@ -36,7 +36,7 @@ next_limit = "TTFT of the long prompts; short requests then wait in the queue"
 
 [[remedy]]
 kind = "architecture"
-text = "A lane of its own for long prompts: another replica, or prefill and decode apart."
+text = "A lane of its own for long prompts (another replica, or prefill apart from decode)."
 moves = "TTFT and TPOT of the short requests"
 next_limit = "utilisation of the lanes"
 ---

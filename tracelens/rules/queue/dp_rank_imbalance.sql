@@ -5,8 +5,8 @@ cause = "dp-rank-imbalance"
 severity = "critical"
 needs = ["engine_sample"]
 missing = ["stats lines of each engine (one line per rank; with several API servers use --api-server-count 1 for the stats), at least 3 rounds"]
-message = "Engine(s) {heavy_text} held {measured_heavy_requests_count} requests each on average (running and waiting), the median of the others {measured_median_requests_count}, in {measured_rounds_count} rounds of stats lines from {measured_engine_count} engines."
-verdict = "Engine(s) {heavy_text} hold {measured_excess_ratio} of all requests beyond a fair share while others have room: change how requests are spread over the ranks (balance by running and waiting, drop sticky routing), more replicas would not help."
+message = "{heavy_engines} held {measured_heavy_requests_count} requests{each} on average (running and waiting), the median of the others {measured_median_requests_count}, in {measured_rounds_count} rounds of stats lines from {measured_engine_count} engines."
+verdict = "{heavy_engines} {hold} {measured_excess_ratio} of all requests beyond a fair share while others have room: change how requests are spread over the ranks (balance by running and waiting, drop sticky routing), more replicas would not help."
 
 [params]
 min_times_ratio = 2.0
@@ -137,7 +137,9 @@ SELECT
     from_ts,
     to_ts,
     coalesce(evidence, []) AS evidence,
-    coalesce(heavy_text, '') AS heavy_text,
+    CASE WHEN heavy_engine_count > 1 THEN 'Engines ' ELSE 'Engine ' END || coalesce(heavy_text, '') AS heavy_engines,
+    CASE WHEN heavy_engine_count > 1 THEN ' each' ELSE '' END AS each,
+    CASE WHEN heavy_engine_count > 1 THEN 'hold' ELSE 'holds' END AS hold,
     engine_count AS measured_engine_count,
     round_count AS measured_rounds_count,
     round(heavy_mean) AS measured_heavy_requests_count,

@@ -5,7 +5,7 @@ cause = "queue-dominated-ttft"
 severity = "warning"
 needs = ["engine_sample"]
 missing = ["engine stats lines with running and waiting counts (do not run with --disable-log-stats)"]
-message = "{measured_waiting_count} requests wait on average while {measured_running_count} run, in {measured_waiting_ratio} of the busy samples ({waits_for_what}): by Little's law at least {measured_queue_ratio} of the time to first token is queue. {wait_text}"
+message = "{measured_waiting_count} requests wait on average while {measured_running_count} run, in {measured_waiting_ratio} of the busy samples, for {waits_for_what}: by Little's law at least {measured_queue_ratio} of the time to first token is queue. {wait_text}"
 verdict = "At least {measured_queue_ratio} of the time to first token is waiting in the queue for {waits_for_what}; {first_change}, more GPUs come last."
 
 [params]
