@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tracelens.errors import QueryError
 from tracelens.named import spelled
 
@@ -100,15 +98,16 @@ def test_help_lists_the_keys(driven, demo_path) -> None:
     driven(demo_path, steps, size=(100, 50))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 12)])
-def test_every_size_keeps_the_first_and_the_last_line(driven, demo_path, size) -> None:
+def test_every_size_keeps_the_first_and_the_last_line(driven, demo_path) -> None:
     async def steps(drive) -> None:
-        lines = drive.text().splitlines()
-        assert "Overview" in lines[0]
-        assert "? help" in lines[-1]
-        assert len(lines) == size[1]
+        for size in ((80, 24), (200, 60), (40, 12)):
+            await drive.resize(*size)
+            lines = drive.text().splitlines()
+            assert "Overview" in lines[0]
+            assert "? help" in lines[-1]
+            assert len(lines) == size[1]
 
-    driven(demo_path, steps, size=size)
+    driven(demo_path, steps)
 
 
 def test_copy_goes_to_the_terminal_and_into_a_file(driven, demo_path, tmp_path) -> None:
@@ -122,13 +121,34 @@ def test_copy_goes_to_the_terminal_and_into_a_file(driven, demo_path, tmp_path) 
     driven(demo_path, steps)
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet", "picture.svg"])
-def test_export_writes_the_file_that_the_ending_names(driven, demo_path, tmp_path, name) -> None:
+def test_export_writes_the_file_that_the_ending_names(driven, demo_path, tmp_path) -> None:
     async def steps(drive) -> None:
-        await drive.press("tab", "e")
-        drive.app.screen.query_one("Input").value = name
+        await drive.press("tab")
+        for name in ("rows.csv", "rows.json", "rows.parquet", "picture.svg"):
+            await export(drive, name)
+            await drive.app.workers.wait_for_complete()
+            assert (tmp_path / name).stat().st_size > 50
+
+    driven(demo_path, steps)
+
+
+async def export(drive, name: str) -> None:
+    await drive.press("e")
+    drive.app.screen.query_one("Input").value = name
+    await drive.press("enter")
+
+
+def test_a_file_that_is_there_is_written_over_only_when_asked_twice(driven, demo_path, tmp_path) -> None:
+    there = tmp_path / "rows.csv"
+    there.write_text("mine")
+
+    async def steps(drive) -> None:
+        await export(drive, "rows.csv")
+        assert "is there already" in drive.text()
+        assert there.read_text() == "mine"
         await drive.press("enter")
-        assert (tmp_path / name).stat().st_size > 50
+        await drive.app.workers.wait_for_complete()
+        assert there.read_text() != "mine"
 
     driven(demo_path, steps)
 

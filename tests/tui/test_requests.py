@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import tracelens
 
 WORST = "chatcmpl-b_queue_dominated-1bea85931a95"
@@ -16,7 +14,7 @@ async def choose(drive, *downs: str) -> None:
 def test_the_worst_request_stands_first_and_opens_with_enter(driven, demo_path) -> None:
     async def steps(drive) -> None:
         await drive.press("r")
-        assert "96 requests · by ttft_s, largest first" in drive.text()
+        assert "96 requests · by TTFT, largest first" in drive.text()
         assert drive.view.rows.row["request_id"] == WORST
         await drive.press("enter")
         assert drive.view.NAME == "request"
@@ -40,7 +38,7 @@ def test_the_order_is_that_of_the_query(driven, demo_path) -> None:
         await drive.press("o")
         drive.app.screen.dismiss("queue_s")
         await drive.press("home")
-        assert "by queue_s, smallest first" in drive.text()
+        assert "by queue, smallest first" in drive.text()
         seen = [drive.view.rows._row(place)["request_id"] for place in range(96)]
         assert seen == [row[0] for row in wanted]
 
@@ -136,12 +134,12 @@ def test_keys_move_by_rows_pages_and_to_the_ends(driven, demo_path) -> None:
     driven(demo_path, steps, size=(80, 24))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-def test_a_resize_keeps_the_row_under_the_cursor_in_view(driven, demo_path, size) -> None:
+def test_a_resize_keeps_the_row_under_the_cursor_in_view(driven, demo_path) -> None:
     async def steps(drive) -> None:
         await drive.press("r", "end")
-        await drive.resize(*size)
-        assert sum("▸ chatcmpl" in line for line in drive.text().splitlines()) == 1
+        for size in ((80, 24), (200, 60)):
+            await drive.resize(*size)
+            assert sum("▸ chatcmpl" in line for line in drive.text().splitlines()) == 1
 
     driven(demo_path, steps, size=(120, 50))
 

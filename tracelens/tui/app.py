@@ -211,10 +211,21 @@ class Browser(App[None]):
     def _search_for(self, text: str | None) -> None:
         if not text:
             return
+        self.pending += 1
+        self.run_worker(partial(self._look_for, text.strip()), thread=True, exit_on_error=False)
+
+    def _look_for(self, text: str) -> None:
+        """Runs in a thread."""
+        found: list[dict[str, Any]] | None = None
         try:
-            found = self.case.query("request_find", id=text.strip(), run=self.run_id).dicts()
+            found = self.case.query("request_find", id=text, run=self.run_id).dicts()
         except TracelensError as error:
-            self.notify(told(error), severity="error", markup=False)
+            self.call_from_thread(self.notify, told(error), severity="error", markup=False)
+        self.call_from_thread(self._show_found, text, found)
+
+    def _show_found(self, text: str, found: list[dict[str, Any]] | None) -> None:
+        self.pending -= 1
+        if found is None:
             return
         if not found:
             self.notify(

@@ -68,6 +68,7 @@ class Choice(ModalScreen[str | None]):
             yield OptionList(
                 *(Option(Text(clean(text), no_wrap=True)) for _, text in self._options), markup=False
             )
+            yield Static(Text("⏎ take it   esc back"), markup=False, classes="hint")
 
     def on_mount(self) -> None:
         """Put the cursor on what is chosen now."""
@@ -96,6 +97,7 @@ class Help(ModalScreen[None]):
             yield Static(Text(self._title, style="bold"), markup=False, classes="title")
             with VerticalScroll():
                 yield Static(Text("\n").join(self._lines), markup=False)
+            yield Static(Text("↑ ↓ scroll   esc back"), markup=False, classes="hint")
 
     def on_click(self, _: events.Click) -> None:
         """Close."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tracelens.tui.view import View
 
 _MOVES: Final = (
-    ("↑ ↓  PgUp PgDn  Home End", "move the cursor; ← → show further columns"),
     ("Tab", "next part of the screen"),
     ("T", "light or dark"),
     ("F5", "read it again"),
@@ -23,7 +22,7 @@ _MOVES: Final = (
 
 def help_lines(view: View, ink: Ink) -> list[Text]:
     """Keys of a screen, then those of every screen, then what letters and fills mean."""
-    lines = [_line(key, label, ink) for key, label in (*view.keys(), *_MOVES)]
+    lines = [_line(key, label, ink) for key, label in (*view.moves, *view.keys(), *_MOVES)]
     lines += [Text(), Text("Screens", style=ink.head)]
     lines += [_line(one.number, one.title, ink) for one in SCREENS]
     lines += [Text(), Text("Stages", style=ink.head)]

@@ -60,9 +60,7 @@ class Outbox:
         """The same for any rows; without any, only a picture."""
         hint = f"the ending chooses: {', '.join(EXPORTS)}"
         start = f"{name}.{'svg' if fetch is None else 'csv'}"
-        self._app.push_screen(
-            Prompt("Export to", hint, start, _check_export), partial(self._export_to, fetch)
-        )
+        self._app.push_screen(Prompt("Export to", hint, start, _Target()), partial(self._export_to, fetch))
 
     def _export_to(self, fetch: Callable[[], Result] | None, given: str | None) -> None:
         if given is None:
@@ -101,7 +99,18 @@ def state_folder() -> Path:
     return Path.cwd()
 
 
-def _check_export(given: str) -> None:
-    kind = Path(given).suffix.removeprefix(".").lower()
-    if kind not in EXPORTS:
-        raise UsageError(f"{given}: no kind of file that can be written", hint=f"one of {', '.join(EXPORTS)}")
+class _Target:
+    """Whether a file can be written; one that is there already is written over when its name is given twice."""
+
+    def __init__(self) -> None:
+        self._warned_of = ""
+
+    def __call__(self, given: str) -> None:
+        kind = Path(given).suffix.removeprefix(".").lower()
+        if kind not in EXPORTS:
+            raise UsageError(
+                f"{given}: no kind of file that can be written", hint=f"one of {', '.join(EXPORTS)}"
+            )
+        if Path(given).expanduser().exists() and given != self._warned_of:
+            self._warned_of = given
+            raise UsageError(f"{given} is there already;", hint="Enter again writes over it")

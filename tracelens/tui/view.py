@@ -39,6 +39,10 @@ class View(Asking):
     """Whether ``f`` does anything here."""
     orders: ClassVar[bool] = False
     """Whether ``o`` does anything here."""
+    moves: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("↑ ↓  PgUp PgDn  Home End", "move the cursor; ← → show further columns"),
+    )
+    """Keys that move about in it, for the page of keys."""
     opens_first: ClassVar[bool] = False
     """Whether the keys to other screens come before those of search, copy and export in the last line."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012 - as Textual declares it

@@ -82,6 +82,8 @@ class Findings(View):
         if message.rows is not self.rows or message.row is None or check is None:
             return
         one: Outcome = message.row["outcome"]
+        if one.rule != self._given:
+            self.query_one("#page").scroll_home(animate=False)
         self._given = one.rule
         mark = message.row["mark"]
         self.detail.fill(lambda width, ink: parts.outcome_lines(check, one, mark, width, ink))

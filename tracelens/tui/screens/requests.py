@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from tracelens.errors import UsageError
+from tracelens.errors import QueryError, UsageError
 from tracelens.marks import Mark
-from tracelens.store import Narrow
+from tracelens.store import Narrow, Stop
 from tracelens.text.bars import Piece
 from tracelens.text.terminal import clean, shorten
 from tracelens.tui.cols import Col, Row
@@ -22,7 +22,7 @@ from tracelens.tui.pane import Asked, Pane
 from tracelens.tui.rows import PAGE, Rows
 from tracelens.tui.view import View
 from tracelens.tui.words import clock
-from tracelens.units import count, duration, percentile
+from tracelens.units import count, duration, percentile, plural
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -87,14 +87,22 @@ class Requests(View):
         run, where, order = self.run_id, self.where, self.order
         self.rows.ordered_by = order
         self.rows.asked = self.head.asked = Asked(QUERY, {"run": run}, Narrow(where, f"{order} NULLS LAST"))
-        self.head.waiting()
+        self.head.fill(lambda _, ink: [self._headline("requests", ink)])
         arranged = self.browser.requests.arranged
-        self.ask(self.rows, lambda stop: arranged(run, where, f"{order} NULLS LAST", PAGE, stop), self._show)
+
+        def work(stop: Stop) -> Page:
+            try:
+                return arranged(run, where, f"{order} NULLS LAST", PAGE, stop)
+            except QueryError as error:
+                hint = "f changes the expression" if where else error.hint
+                raise QueryError(str(error).partition("\n")[0], hint=hint) from error
+
+        self.ask(self.rows, work, self._show)
         self.rows.focus()
 
     def _show(self, page: Page) -> None:
         found = page.count or 0
-        self.head.fill(lambda _, ink: [self._headline(found, ink)])
+        self.head.fill(lambda _, ink: [self._headline(plural(found, "request"), ink)])
         if not found:
             self.rows.empty(*self._nothing())
             return
@@ -109,9 +117,10 @@ class Requests(View):
             "Requests come from spans (--otlp-traces-endpoint), request lines (--enable-log-requests) or a client's file.",
         )
 
-    def _headline(self, found: int, ink: Ink) -> Text:
+    def _headline(self, found: str, ink: Ink) -> Text:
         name, _, way = self.order.partition(" ")
-        line = Text(f"{count(found)} requests", style=ink.strong, no_wrap=True)
+        name = next((col.title for col in self.rows.cols if col.key == name), name)
+        line = Text(found, style=ink.strong, no_wrap=True)
         said = f" · {self._filter_name()}" if self.where else ""
         return line.append(
             f"{said} · by {name}, {'largest' if way == 'DESC' else 'smallest'} first", style=ink.dim
@@ -156,10 +165,10 @@ class Requests(View):
 
     def action_order(self) -> None:
         """Choose a column; the one that is chosen already turns round."""
-        options = [(col.key, col.title.strip()) for col in self.rows.cols if col.key]
-        self.app.push_screen(
-            Choice("Order by (again: the other way)", options, self.order.partition(" ")[0]), self._take_order
-        )
+        name, _, way = self.order.partition(" ")
+        arrows = {name: "  ▼ largest first" if way == "DESC" else "  ▲ smallest first"}
+        options = [(col.key, col.title + arrows.get(col.key, "")) for col in self.rows.cols if col.key]
+        self.app.push_screen(Choice("Order by (again: the other way)", options, name), self._take_order)
 
     def _take_order(self, key: str | None) -> None:
         if key is None:

@@ -23,7 +23,7 @@ from tracelens.tui.outbox import state_folder
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
 from tracelens.tui.view import View
-from tracelens.units import count
+from tracelens.units import plural
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -99,7 +99,7 @@ class SqlView(View):
         names = [f"{place}" for place in range(len(result.columns))]
         self.rows.cols = tuple(_col(result, place) for place in range(len(result.columns)))
         more = " and more: the table holds no further ones, e writes all" if result.truncated else ""
-        said = f"{count(len(result.rows))} rows{more}"
+        said = f"{plural(len(result.rows), 'row')}{more}"
         self.head.fill(lambda _, ink: [Text(said, style=ink.dim, no_wrap=True)])
         if result.rows:
             self.rows.set_rows([dict(zip(names, row, strict=True)) for row in result.rows])

@@ -36,6 +36,12 @@ class Timeline(View):
     """Lanes of the run, zoomed and panned."""
 
     NAME = "timeline"
+    moves = (
+        ("← →", "earlier, later; with shift ten times as far"),
+        ("↑ ↓", "the lane that is drawn as a curve"),
+        ("PgUp PgDn", "scroll"),
+        ("backspace", "no window any more"),
+    )
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "step(-1)", "earlier", show=False),
