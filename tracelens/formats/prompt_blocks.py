@@ -12,6 +12,7 @@ without the case.  Only whole blocks count, at most `MAX_BLOCKS` of a prompt.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import polars as pl
@@ -37,6 +38,18 @@ SCHEMA: Final[dict[str, Any]] = {
     "chain": pl.List(pl.UInt64),
     "passage": pl.List(pl.UInt64),
 }
+
+
+def fingerprints(prompts: Iterable[tuple[int, str | None, str | None]], key: int) -> pl.DataFrame:
+    """Rows of `prompt_block` from line numbers, names of requests and prompts as they were sent (None gives no row)."""
+    rows = [each for each in prompts if each[2]]
+    schema = {"line_no": pl.Int64, "request_id": pl.String, "text": pl.String}
+    written = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        # As logs write a line end, so that one rule cuts the passages of all.
+        pl.col("text").str.replace_all("\n", "\\n", literal=True),
+        ids=pl.lit(None, pl.String),
+    )
+    return prompt_blocks(written, key)
 
 
 def prompt_blocks(prompts: pl.DataFrame, key: int) -> pl.DataFrame:
