@@ -468,3 +468,26 @@ def test_any_lines_are_understood_or_issues_however_they_are_cut(
     assert pl.concat([part.stamps for part in cut]).equals(whole.stamps)
     for name, table in whole.tables.items():
         assert pl.concat([part.tables[name] for part in cut]).equals(table)
+
+
+@pytest.mark.parametrize("odd", [True, False, None, "soon", [], {}])
+def test_what_is_no_number_among_the_times_of_chunks_is_not_known(odd: Any) -> None:
+    line = {"id": "a", "sent_at": 1795956414.0, "chunk_offset_s": [0.5, 1, odd, 2.5], "chunk_kind": "rccc"}
+    whole = line | {"id": "b", "chunk_offset_s": [0, 1, 1.5, 2.5]}
+    (first, second) = rows(parse([json.dumps(line), json.dumps(whole)]), "client_stream")
+    assert first["chunk_offset_s"] == [0.5, 1.0, None, 2.5]
+    assert second["chunk_offset_s"] == [0.0, 1.0, 1.5, 2.5]
+
+
+def test_lines_with_other_keys_and_units_are_read_side_by_side() -> None:
+    lines = [
+        {"id": "s", "sent_at": 1795956414.0, "ttft_s": 0.5, "e2e_s": 2.0},
+        {"request_id": "ms", "send_at_ms": 1795956414000.0, "ttft_ms": 250, "latency_ms": 1000.0},
+        {"rid": "us", "t_send": 1795956414000000, "time_to_first_token_us": 125000, "extra": 7},
+    ]
+    found = rows(parse([json.dumps(line) for line in lines]))
+    assert [row["client_id"] for row in found] == ["s", "ms", "us"]
+    assert [row["client_ttft_s"] for row in found] == [0.5, 0.25, 0.125]
+    assert [row["client_e2e_s"] for row in found] == [2.0, 1.0, None]
+    assert {row["client_sent_ts"] for row in found} == {instant(1795956414.0)}
+    assert [row["other"] for row in found] == [None, None, '{"extra":7}']

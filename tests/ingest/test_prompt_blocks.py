@@ -166,3 +166,44 @@ def test_a_prompt_has_the_same_links_whatever_script_its_neighbours_are_in() -> 
     beside = fingerprints(SYSTEM, SYSTEM + "Grüße " * 20, "日本語" * 50)
     assert beside[0]["chain"] == alone[0]["chain"]
     assert beside[1]["chain"][: len(SYSTEM) // BLOCK_CHARS] == alone[0]["chain"]
+
+
+def request_log(prompts: list[str]) -> str:
+    return "".join(
+        json.dumps({"request_id": f"r{n}", "arrival_ts": 1767614400.0 + n, "queue_s": 0.1, "e2e_s": 1.0, "prompt": text}) + "\n"
+        for n, text in enumerate(prompts)
+    )  # fmt: skip
+
+
+def inference_perf(prompts: list[str]) -> str:
+    return json.dumps([
+        {"start_time": 100.0 + n, "end_time": 101.0 + n, "request": json.dumps({"model": "m", "prompt": text, "max_tokens": 8}),
+         "response": "", "info": {"input_tokens": 9, "output_tokens": 0, "output_token_times": []}, "error": None}
+        for n, text in enumerate(prompts)
+    ])  # fmt: skip
+
+
+def guidellm(prompts: list[str]) -> str:
+    entries = [
+        {"type_": "generative_request_stats", "request_id": f"g{n}", "request_args": json.dumps({"body": {"model": "m", "messages": text}}),
+         "scheduler_info": {}, "request_start_time": 100.0 + n, "request_end_time": 101.0 + n}
+        for n, text in enumerate(prompts)
+    ]  # fmt: skip
+    return json.dumps({"benchmarks": [{"requests": {"successful": entries}}]})
+
+
+@pytest.mark.parametrize("written", [server_log, client_log, request_log, inference_perf, guidellm])
+def test_blocks_and_shared_beginnings_are_those_that_are_counted_by_hand(
+    written: Any, tmp_path: Path
+) -> None:
+    # 128 characters in common are two blocks, then the prompts part; 200 characters hold three whole blocks.  (The JSON of a
+    # conversation puts less than a block before it, and after it.)
+    prompts = ["a" * 128 + letter * 72 for letter in "xyz"]
+    source, case = tmp_path / "a.log", tmp_path / "case.duckdb"
+    source.write_text(written(prompts))
+    tracelens.ingest([str(source)], case=case)
+    with tracelens.open(case) as opened:
+        rows = opened.sql("SELECT chain, prompt_length FROM prompt_block ORDER BY line_no").rows
+    assert [len(chain) for chain, _ in rows] == [3, 3, 3]
+    assert [same_links(rows[0][0], chain) for chain, _ in rows[1:]] == [2, 2]
+    assert b"aaaaaaaaaaaaaaaa" not in case.read_bytes()

@@ -149,6 +149,13 @@ def text_of(value: Any) -> str | None:
     return str(value) if type(value) in (int, float) else None
 
 
+def text_or_json(value: Any) -> str | None:
+    """Return a text as it is, a list or an object as JSON; None for nothing, a number or a switch."""
+    if not value or isinstance(value, bool | int | float):
+        return None
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
 def hex_id(value: Any, digits: int = 32) -> str | None:
     """Return a trace id as lower-case hex, None when it is none (all zeros is W3C's "no trace")."""
     if not isinstance(value, str) or not re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value):

@@ -58,7 +58,7 @@ def parse(chunk: Chunk) -> Parsed:
         else:
             seen.append(found)
     issues = pl.concat([objects.issues, refusals(chunk.lines, empty)]).sort("line_no")
-    tables = tables_of(seen, chunk.keep_text)
+    tables = tables_of(seen, chunk)
     return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(tables["client_request"]))
 
 

@@ -79,6 +79,10 @@ class Lines:
                 column[at] = each.unit
         return column
 
+    def lacks(self, thing: str) -> bool:
+        """Whether no line has a key for a thing."""
+        return not self._with(thing)
+
     def has(self, thing: str) -> list[bool]:
         """Whether each line has a key for a thing."""
         column = [False] * len(self.lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 import polars as pl
 
 from tracelens.formats.base import Clock
@@ -21,7 +20,7 @@ from tracelens.formats.client.client_times import (
     sent_plus,
     spans_from_send,
 )
-from tracelens.formats.json_lines import count, dump, hex_id, number, text_of
+from tracelens.formats.json_lines import count, dump, hex_id, number, text_of, text_or_json
 from tracelens.formats.notes import is_note
 
 if TYPE_CHECKING:
@@ -230,13 +229,6 @@ def said_by(lines: Lines, streams: Sequence[Chunks | None]) -> dict[str, list[st
         for stated, chunks in zip(lines.raw("output_text"), streams, strict=True)
     ]
     return {
-        "prompt": list(map(_as_text, lines.raw("prompt_text"))),
-        "output": list(map(_as_text, outputs)),
+        "prompt": list(map(text_or_json, lines.raw("prompt_text"))),
+        "output": list(map(text_or_json, outputs)),
     }
-
-
-def _as_text(value: Any) -> str | None:
-    """A text, or a conversation as its JSON."""
-    if not value or isinstance(value, bool | int | float):
-        return None
-    return value if isinstance(value, str) else orjson.dumps(value).decode()

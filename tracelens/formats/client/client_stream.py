@@ -21,7 +21,7 @@ from tracelens.formats.client.client_streams import chunks_of_lines, stream_rows
 from tracelens.formats.client.client_tables import MEASURED_SCHEMA, REQUEST_SCHEMA, frame, stamps_of
 from tracelens.formats.client.client_times import same, times_of
 from tracelens.formats.json_lines import objects_in, read_objects, refusals, seconds
-from tracelens.formats.prompt_blocks import prompt_blocks
+from tracelens.formats.prompt_blocks import fingerprints
 from tracelens.formats.stamps import PER_SECOND, instant
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def parse(chunk: Chunk) -> Parsed:
         said = said_by(lines, streams)
         named = requests.select("line_no", request_id=pl.coalesce("response_id", "client_id"))
         if chunk.prompt_key:
-            tables["prompt_block"] = prompt_blocks(_prompts(named, said["prompt"]), chunk.prompt_key)
+            prompts = zip(*named.get_columns(), said["prompt"], strict=True)
+            tables["prompt_block"] = fingerprints(prompts, chunk.prompt_key)
         if chunk.keep_text:
             tables["request_text"] = _text_rows(named, said)
     issues = pl.concat([objects.issues, refusals(chunk.lines, dict.fromkeys(others, NO_REQUEST))]).sort(
@@ -143,12 +144,6 @@ def _text_rows(named: pl.DataFrame, said: Mapping[str, Sequence[str | None]]) ->
         for kind, texts in said.items()
     ]
     return pl.concat(kinds).drop_nulls("content").sort("line_no", maintain_order=True)
-
-
-def _prompts(named: pl.DataFrame, prompts: Sequence[str | None]) -> pl.DataFrame:
-    """Prompts as the lines have them, for fingerprints only."""
-    text = pl.Series(prompts, dtype=pl.String).str.replace_all("\n", "\\n", literal=True)
-    return named.with_columns(text.alias("text"), ids=pl.lit(None, pl.String)).drop_nulls("text")
 
 
 FORMAT: Final = Format(

@@ -51,6 +51,9 @@ def times_of(lines: Lines, clock: Clock) -> dict[str, list[Any]]:
     for thing in INSTANTS:
         columns[f"at_{thing}"] = _instants(lines, thing, clock)
     for thing in SPANS:
+        if lines.lacks(thing):
+            columns[f"span_{thing}"] = [None] * len(lines.lines)
+            continue
         values, units = lines.raw(thing), lines.units(thing)
         if thing in TWINS and clock is not Clock.RELATIVE:
             twin = f"at_{TWINS[thing]}"
@@ -68,6 +71,8 @@ def times_of(lines: Lines, clock: Clock) -> dict[str, list[Any]]:
 
 
 def _instants(lines: Lines, thing: str, clock: Clock) -> list[int | None]:
+    if lines.lacks(thing):
+        return [None] * len(lines.lines)
     return [
         None if value is None else instant_on(clock, value, unit)
         for value, unit in zip(lines.raw(thing), lines.units(thing), strict=True)

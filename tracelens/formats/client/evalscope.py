@@ -53,7 +53,7 @@ def parse(chunk: Chunk) -> Parsed:
     seen = [_seen(place, row) for place, row in enumerate(found.rows, 1)]
     numbers = chunk.lines["line_no"].to_list()
     issues = refusals(chunk.lines, dict.fromkeys(numbers, found.reason)) if found.reason else no_issues()
-    tables = tables_of(seen, chunk.keep_text)
+    tables = tables_of(seen, chunk)
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
 
 
@@ -173,7 +173,7 @@ FORMAT: Final = Format(
     name="evalscope",
     title="database of evalscope perf",
     side=Side.CLIENT,
-    fills=("client_request", "client_stream", "server_request", "request_text"),
+    fills=("client_request", "client_stream", "server_request", "request_text", "prompt_block"),
     sniff=sniff,
     parse=parse,
     whole=True,

@@ -52,7 +52,7 @@ def parse(chunk: Chunk) -> Parsed:
     )
     requests = (each for document in documents for each in _requests(document))
     seen = [_seen(place, label, each) for place, (label, each) in enumerate(requests, 1)]
-    tables = tables_of(seen, chunk.keep_text)
+    tables = tables_of(seen, chunk)
     return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(tables["client_request"]))
 
 

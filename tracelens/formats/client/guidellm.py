@@ -59,7 +59,7 @@ def parse(chunk: Chunk) -> Parsed:
         return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
     found, issues = peeled(chunk.lines, _LIST, lambda document: isinstance(document.get("benchmarks"), list))
     totals = [pair for document in found.documents for pair in figures_of(document)]
-    tables = tables_of(seen_in(found, chunk.keep_text), chunk.keep_text)
+    tables = tables_of(seen_in(found, chunk.keep_text), chunk)
     tables["client_summary"] = summary_frame(TOOL, totals)
     return Parsed(tables, issues, chunk.lines.height - issues.height, stamps_of(tables["client_request"]))
 
@@ -68,7 +68,14 @@ FORMAT: Final = Format(
     name="guidellm",
     title="result of GuideLLM",
     side=Side.CLIENT,
-    fills=("client_request", "client_stream", "server_request", "client_summary", "request_text"),
+    fills=(
+        "client_request",
+        "client_stream",
+        "server_request",
+        "client_summary",
+        "request_text",
+        "prompt_block",
+    ),
     sniff=sniff,
     parse=parse,
     whole=True,

@@ -31,9 +31,9 @@ class Benchmark:
 
 
 def seen_in(found: Peeled, keep_text: bool) -> list[Seen]:
-    """Every request of every benchmark, in the order of the file: what succeeded comes first."""
+    """Every request of every benchmark, in the order of the file: what succeeded comes first; answers if they are to be kept."""
     seen = (_seen(place, *each) for place, each in enumerate(_requests(found), 1))
-    return list(seen) if keep_text else [replace(each, texts=()) for each in seen]
+    return list(seen) if keep_text else [replace(each, texts=each.texts[:1]) for each in seen]
 
 
 def _requests(found: Peeled) -> Iterator[tuple[Benchmark, str, Mapping[str, Any]]]:

@@ -70,7 +70,7 @@ def parse(chunk: Chunk) -> Parsed:
 
 def _requests(chunk: Chunk) -> Parsed:
     seen, issues = elements_in(chunk.lines, partial(seen_of, keep_text=chunk.keep_text))
-    tables = tables_of(doubted(seen), chunk.keep_text)
+    tables = tables_of(doubted(seen), chunk)
     return Parsed(tables, issues, chunk.lines.height - issues.height, no_stamps())
 
 
@@ -85,7 +85,14 @@ FORMAT: Final = Format(
     name="inference_perf",
     title="report of inference-perf",
     side=Side.CLIENT,
-    fills=("client_request", "client_stream", "server_request", "client_summary", "request_text"),
+    fills=(
+        "client_request",
+        "client_stream",
+        "server_request",
+        "client_summary",
+        "request_text",
+        "prompt_block",
+    ),
     sniff=sniff,
     parse=parse,
     whole=True,

@@ -49,7 +49,7 @@ def parse(chunk: Chunk) -> Parsed:
     first = next((text for text in chunk.lines["text"].to_list() if text and text.strip()), "")
     if first.lstrip("\ufeff \t").startswith("["):
         seen, issues = elements_in(chunk.lines, _seen)
-        tables = tables_of(seen, chunk.keep_text)
+        tables = tables_of(seen, chunk)
     else:
         documents, issues = documents_in(
             chunk.lines, lambda document: f"{_RESULTS}num_requests_started" in document

@@ -21,8 +21,10 @@ from tracelens.formats.json_lines import (
     refusals,
     seconds,
     text_of,
+    text_or_json,
 )
 from tracelens.formats.notes import is_note
+from tracelens.formats.prompt_blocks import fingerprints
 from tracelens.formats.stamps import instant, instant_on
 
 if TYPE_CHECKING:
@@ -87,7 +89,18 @@ def parse(chunk: Chunk) -> Parsed:
         pl.col("arrival_ts").cast(pl.Datetime("us"))
     )
     stamps = requests.select("line_no", stamp="arrival_ts").drop_nulls("stamp")
-    return Parsed({"server_request": requests}, issues, chunk.lines.height - issues.height, stamps)
+    tables = {"server_request": requests}
+    if chunk.prompt_key:
+        tables["prompt_block"] = fingerprints(
+            (_prompt(line_no, values) for line_no, values in objects if is_request(values)), chunk.prompt_key
+        )
+    return Parsed(tables, issues, chunk.lines.height - issues.height, stamps)
+
+
+def _prompt(line_no: int, values: Mapping[str, Any]) -> tuple[int, str | None, str | None]:
+    """Line, request and prompt, for fingerprints only."""
+    asked = values.get("prompt") or values.get("messages")
+    return line_no, text_of(values["request_id"]), text_or_json(asked)
 
 
 def _request(values: Mapping[str, Any], clock: Clock) -> dict[str, Any]:
@@ -108,7 +121,7 @@ FORMAT: Final = Format(
     name="request_log",
     title="server's request log, one JSON object per request",
     side=Side.SERVER,
-    fills=("server_request",),
+    fills=("server_request", "prompt_block"),
     sniff=sniff,
     parse=parse,
     versions="schemas/inputs/request_log.schema.json",
