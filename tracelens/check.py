@@ -142,20 +142,20 @@ def _ask(sitting: Sitting, name: str, **params: Any) -> list[dict[str, Any]]:
 
 
 class _Presence:
-    """In which runs a relation has a row; asked once per relation."""
+    """Whether a relation has a row of a run; asked once of each."""
 
     def __init__(self, sitting: Sitting) -> None:
         self._sitting = sitting
-        self._runs: dict[str, set[str]] = {}
+        self._known: dict[tuple[str, str], bool] = {}
 
     def lacking(self, needs: Sequence[str], run: str) -> list[str]:
         """Those of `needs` that have no row in a run; raises `QueryError` for a relation that does not exist."""
-        return [need for need in needs if run not in self._having(need)]
+        return [need for need in needs if not self._has(need, run)]
 
-    def _having(self, relation: str) -> set[str]:
-        if relation not in self._runs:
-            self._runs[relation] = self._sitting.runs_having(relation)
-        return self._runs[relation]
+    def _has(self, relation: str, run: str) -> bool:
+        if (relation, run) not in self._known:
+            self._known[relation, run] = self._sitting.has_rows(relation, run)
+        return self._known[relation, run]
 
 
 def _outcomes(scene: _Scene, rule: Rule, params: Mapping[str, Any]) -> list[Outcome]:

@@ -104,9 +104,11 @@ class Sitting:
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 
-    def runs_having(self, relation: str) -> set[str]:
-        """Runs in which a table or view has a row."""
-        return {str(row[0]) for row in self.run(f"SELECT DISTINCT run_id FROM {quoted(relation)}").rows}  # noqa: S608
+    def has_rows(self, relation: str, run: str) -> bool:
+        """Whether a table or view has a row of a run."""
+        return bool(
+            self.run(f"SELECT 1 FROM {quoted(relation)} WHERE run_id = $run LIMIT 1", {"run": run}).rows
+        )  # noqa: S608
 
 
 def quoted(name: str) -> str:
