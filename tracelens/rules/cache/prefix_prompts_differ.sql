@@ -71,7 +71,7 @@ noted AS (
                 AS may_say
         FROM client_request
     )
-    WHERE input_char_count IS NOT NULL OR may_say
+    WHERE may_say OR (input_char_count IS NOT NULL AND input_tokens IS NULL)
 ),
 
 prompt AS (
