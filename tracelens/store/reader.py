@@ -106,9 +106,8 @@ class Sitting:
 
     def has_rows(self, relation: str, run: str) -> bool:
         """Whether a table or view has a row of a run."""
-        return bool(
-            self.run(f"SELECT 1 FROM {quoted(relation)} WHERE run_id = $run LIMIT 1", {"run": run}).rows
-        )  # noqa: S608
+        sql = f"SELECT 1 FROM {quoted(relation)} WHERE run_id = $run LIMIT 1"  # noqa: S608
+        return bool(self.run(sql, {"run": run}).rows)
 
 
 def quoted(name: str) -> str:
