@@ -94,6 +94,7 @@ counted AS (
 sent AS (
     SELECT
         run_id,
+        0 AS none_count,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts
     FROM client_request
@@ -114,8 +115,8 @@ SELECT
     least(counted.from_ts, sent.from_ts) AS from_ts,
     greatest(counted.to_ts, sent.to_ts) AS to_ts,
     evidence,
-    early_count AS measured_request_count,
-    compared_count AS measured_compared_count,
+    coalesce(counted.early_count, sent.none_count) AS measured_request_count,
+    coalesce(counted.compared_count, sent.none_count) AS measured_compared_count,
     gap_s AS measured_gap_s,
     gap_ratio AS measured_gap_ratio,
     ttft_s AS measured_ttft_s,

@@ -116,7 +116,7 @@ held AS (
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
         any_value(source_id) AS source_id,
-        arg_max(line_no, held_count) AS fullest_line
+        arg_max(line_no, (held_count, -line_no)) AS fullest_line
     FROM moment
     GROUP BY run_id
 ),
