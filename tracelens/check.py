@@ -7,8 +7,9 @@ Outcomes come ranked: the most severe first, and among those the one that explai
 from __future__ import annotations
 
 import logging
-import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,19 +18,16 @@ from tracelens import units
 from tracelens.collect import still_missing, switches
 from tracelens.errors import QueryError, RuleError, UsageError, near
 from tracelens.named import named_query
-from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome
+from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome, outcome_of, plain_outcome
 from tracelens.plan import Plan, keep_planned, make_plan
-from tracelens.rulebook import REQUIRED_COLUMNS, SEVERITIES, Rule
+from tracelens.rulebook import SEVERITIES, Rule
 from tracelens.store import Sitting, Stop, Store
 
 __all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
 
-EVIDENCE_KEPT: Final = 5
-_SAID: Final = ("fired", "clear", "not_evaluated")
 _LOG: Final = logging.getLogger(__name__)
 """Hears of each step when it is done, for ``--verbose``."""
-_MEASURED: Final = "measured_"
-_THRESHOLD: Final = "threshold_"
+_AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,32 @@ def run_rules(
     """
     rules = list(rules)
     params = parameters(rules, given or {})
+    stop = stop or Stop()
     with store.sitting(stop) as sitting:
         scene = _scene(sitting, run)
-        ranked = sorted(
-            (one for rule in rules for one in _heard(rule, _outcomes(scene, rule, params[rule.name]))),
-            key=_rank,
-        )
+        ranked = sorted(_said(store, scene, rules, params, stop), key=_rank)
         plan = make_plan((one for one in ranked if one.outcome == "fired"), _settings(sitting))
         final = _with_texts(scene, [keep_planned(one, plan) for one in ranked])
     changed = {key: params[key.rpartition(".")[0]][key.rpartition(".")[2]] for key in sorted(given or {})}
     return Check(store.path, scene.runs, _verdict(final, scene.runs), tuple(final), plan, changed)
+
+
+def _said(
+    store: Store, scene: _Scene, rules: Sequence[Rule], params: Mapping[str, Mapping[str, Any]], stop: Stop
+) -> list[Outcome]:
+    """What each rule says, some at a time: planning a SELECT keeps one core busy, and the rules do not share any."""
+
+    def ask(rule: Rule) -> list[Outcome]:
+        with store.sitting(stop) as sitting:
+            return _outcomes(replace(scene, sitting=sitting), rule, params[rule.name])
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        try:
+            answers = zip(rules, pool.map(ask, rules), strict=True)
+            return [one for rule, said in answers for one in _heard(rule, said)]
+        except BaseException:
+            stop.pull()
+            raise
 
 
 def parameters(rules: Sequence[Rule], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -142,20 +156,22 @@ def _ask(sitting: Sitting, name: str, **params: Any) -> list[dict[str, Any]]:
 
 
 class _Presence:
-    """In which runs a relation has a row; asked once per relation."""
+    """Whether a relation has a row of a run; asked once of each."""
 
     def __init__(self, sitting: Sitting) -> None:
         self._sitting = sitting
-        self._runs: dict[str, set[str]] = {}
+        self._known: dict[tuple[str, str], bool] = {}
+        self._lock = threading.Lock()
 
     def lacking(self, needs: Sequence[str], run: str) -> list[str]:
         """Those of `needs` that have no row in a run; raises `QueryError` for a relation that does not exist."""
-        return [need for need in needs if run not in self._having(need)]
+        return [need for need in needs if not self._has(need, run)]
 
-    def _having(self, relation: str) -> set[str]:
-        if relation not in self._runs:
-            self._runs[relation] = self._sitting.runs_having(relation)
-        return self._runs[relation]
+    def _has(self, relation: str, run: str) -> bool:
+        with self._lock:
+            if (relation, run) not in self._known:
+                self._known[relation, run] = self._sitting.has_rows(relation, run)
+            return self._known[relation, run]
 
 
 def _outcomes(scene: _Scene, rule: Rule, params: Mapping[str, Any]) -> list[Outcome]:
@@ -165,7 +181,7 @@ def _outcomes(scene: _Scene, rule: Rule, params: Mapping[str, Any]) -> list[Outc
         rows = scene.sitting.run(rule.sql, params or None).dicts() if able else []
         said = [_outcome(scene, rule, row, params) for row in rows if row.get("run_id") in able]
     except (QueryError, RuleError) as error:
-        return [_plain(rule, run, "failed", str(error)) for run in scene.runs]
+        return [plain_outcome(rule, run, "failed", str(error)) for run in scene.runs]
     spoken_for = {one.run for one in said}
     return [
         *said,
@@ -184,7 +200,7 @@ def _not_evaluated(scene: _Scene, rule: Rule, run: str, lacking: Sequence[str]) 
         if lacking
         else "what the case holds of this run does not decide it"
     )
-    return _asking(scene, rule, _plain(rule, run, "not_evaluated", said))
+    return _asking(scene, rule, plain_outcome(rule, run, "not_evaluated", said))
 
 
 def _asking(scene: _Scene, rule: Rule, undecided: Outcome) -> Outcome:
@@ -197,53 +213,9 @@ def _asking(scene: _Scene, rule: Rule, undecided: Outcome) -> Outcome:
     return replace(undecided, missing=missing, collect=switches(missing, having))
 
 
-def _plain(rule: Rule, run: str, outcome: str, message: str) -> Outcome:
-    return Outcome(
-        rule.name, rule.cause, rule.title, rule.belief, outcome, rule.severity, "low", run, "", message
-    )
-
-
 def _outcome(scene: _Scene, rule: Rule, row: Mapping[str, Any], params: Mapping[str, Any]) -> Outcome:
-    _check_row(rule, row)
-    shown = {key: units.spoken(key, value) for key, value in {**params, **row}.items()}
-    said = Outcome(
-        rule.name, rule.cause, rule.title, rule.belief, row["outcome"], row.get("severity") or rule.severity,
-        row["confidence"] or "low", str(row["run_id"]), str(row["subject"] or ""), filled(rule.message, shown),
-        filled(rule.verdict, shown), row["from_ts"], row["to_ts"], float(row["weight"] or 0.0),
-        _named(row, _MEASURED), _named(row, _THRESHOLD) or dict(params), _evidence(scene.paths, row["evidence"]),
-        tuple(row.get("missing") or ()), rule.remedies if row["outcome"] == "fired" else (),
-    )  # fmt: skip
+    said = outcome_of(rule, row, params, scene.paths)
     return _asking(scene, rule, said) if said.outcome == "not_evaluated" else said
-
-
-def _check_row(rule: Rule, row: Mapping[str, Any]) -> None:
-    """Raise `RuleError` for a row that is no outcome."""
-    lacking = [column for column in REQUIRED_COLUMNS if column not in row]
-    if lacking:
-        raise RuleError(f"{rule.name}: its SELECT has no column {', '.join(lacking)}")
-    for column, known in (("outcome", _SAID), ("confidence", CONFIDENCES), ("severity", SEVERITIES)):
-        value = row.get(column)
-        if value not in known and not (value is None and column != "outcome"):
-            raise RuleError(f"{rule.name}: {column} {value!r} is none of {', '.join(known)}")
-
-
-def _named(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix)}
-
-
-def filled(template: str, shown: Mapping[str, str]) -> str:
-    """A template with ``{name}`` replaced by what is shown for it; a name that is not known stays."""
-    return re.sub(r"\{(\w+)\}", lambda match: shown.get(match[1], match[0]), template)
-
-
-def _evidence(paths: Mapping[int, str], places: Sequence[Mapping[str, Any]] | None) -> tuple[Evidence, ...]:
-    """Pairs of source and line as paths and lines."""
-    known = [place for place in places or () if place and place.get("source_id") in paths]
-    lines = (
-        Evidence(paths[place["source_id"]], int(place.get("line_no") or 0), str(place.get("text") or ""))
-        for place in known
-    )
-    return tuple(dict.fromkeys(lines))[:EVIDENCE_KEPT]
 
 
 def _with_texts(scene: _Scene, outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tracelens.cases import fill
+from tracelens.given import fill
 from tracelens.rulebook import Rule, read_rules
 from tracelens.store import CaseWriter, Column, MemoryCase, Store
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracelens.cases import fill
+from tracelens.given import fill
 from tracelens.named import named_query
 from tracelens.store import MemoryCase
 

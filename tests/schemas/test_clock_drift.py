@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracelens.cases import fill
+from tracelens.given import fill
 from tracelens.store import MemoryCase
 
 START = datetime(2026, 11, 29, 10)

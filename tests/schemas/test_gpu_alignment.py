@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracelens.cases import fill
+from tracelens.given import fill
 from tracelens.store import MemoryCase
 
 START = datetime(2026, 11, 29, 10)

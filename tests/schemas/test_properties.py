@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracelens.cases import fill
+from tracelens.given import fill
 from tracelens.store import MemoryCase
 
 STAGES = [

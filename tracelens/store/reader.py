@@ -104,9 +104,10 @@ class Sitting:
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 
-    def runs_having(self, relation: str) -> set[str]:
-        """Runs in which a table or view has a row."""
-        return {str(row[0]) for row in self.run(f"SELECT DISTINCT run_id FROM {quoted(relation)}").rows}  # noqa: S608
+    def has_rows(self, relation: str, run: str) -> bool:
+        """Whether a table or view has a row of a run."""
+        sql = f"SELECT 1 FROM {quoted(relation)} WHERE run_id = $run LIMIT 1"  # noqa: S608
+        return bool(self.run(sql, {"run": run}).rows)
 
 
 def quoted(name: str) -> str:

@@ -10,12 +10,12 @@ from tracelens.errors import QueryStopped
 
 
 class Stop:
-    """Given to a query by one thread, pulled by another: the query ends at once with `QueryStopped`."""
+    """Given to queries by some threads, pulled by another: they end at once with `QueryStopped`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pulled = False
-        self._interrupt: Callable[[], None] | None = None
+        self._interrupts: list[Callable[[], None]] = []
 
     @property
     def pulled(self) -> bool:
@@ -23,18 +23,18 @@ class Stop:
         return self._pulled
 
     def pull(self) -> None:
-        """Stop the query that runs, and let no further one begin."""
+        """Stop the queries that run, and let no further one begin."""
         with self._lock:
             self._pulled = True
-            if self._interrupt is not None:
-                self._interrupt()
+            for interrupt in self._interrupts:
+                interrupt()
 
     @contextlib.contextmanager
     def around(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """While a query runs that `interrupt` would end; raises `QueryStopped` where it was pulled, before or meanwhile."""
         with self._lock:
             self._check()
-            self._interrupt = interrupt
+            self._interrupts.append(interrupt)
         try:
             yield
         except Exception:
@@ -44,7 +44,7 @@ class Stop:
             self._check()
         finally:
             with self._lock:
-                self._interrupt = None
+                self._interrupts.remove(interrupt)
 
     def _check(self) -> None:
         if self._pulled:

@@ -71,7 +71,7 @@ noted AS (
                 AS may_say
         FROM client_request
     )
-    WHERE input_char_count IS NOT NULL OR may_say
+    WHERE may_say OR (input_char_count IS NOT NULL AND input_tokens IS NULL)
 ),
 
 prompt AS (
@@ -110,7 +110,8 @@ measured AS (
         count(*) AS request_count,
         sum(cached_input_tokens) / nullif(sum(coalesce(input_tokens, system_tokens)), 0) AS hit_ratio,
         quantile_cont(coalesce(input_tokens, system_tokens), 0.5) AS prompt_tokens,
-        (quantile_cont(input_tokens, 0.9) - quantile_cont(input_tokens, 0.1)) / nullif(quantile_cont(input_tokens, 0.5), 0) AS spread_ratio,
+        quantile_cont(input_tokens, [0.1, 0.5, 0.9]) AS tokens,
+        (tokens[3] - tokens[1]) / nullif(tokens[2], 0) AS spread_ratio,
         bool_or(coalesce(is_generated, FALSE)) AS is_generated,
         quantile_cont(system_tokens, 0.5) AS system_tokens,
         count(DISTINCT turn) AS turn_count,

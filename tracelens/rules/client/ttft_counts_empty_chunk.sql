@@ -70,7 +70,9 @@ compared AS (
         ON c.source_id = s.source_id AND c.line_no = s.line_no
     LEFT JOIN request AS r
         ON c.run_id = r.run_id AND c.source_id = r.client_source_id AND c.line_no = r.client_line_no
-    WHERE coalesce(c.streamed, TRUE) AND (s.run_id IS NOT NULL OR c.client_reported_ttft_s IS NOT NULL)
+    WHERE
+        coalesce(c.streamed, TRUE)
+        AND (s.run_id IS NOT NULL OR c.client_reported_ttft_s IS NOT NULL AND coalesce(c.client_ttft_kind, '?') <> 'content')
 ),
 
 counted AS (
@@ -86,6 +88,18 @@ counted AS (
         arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(gap_s, source_id, line_no), 5) AS evidence
     FROM compared
     GROUP BY run_id
+),
+
+-- Those of which nothing is compared count for the time that is looked at.
+sent AS (
+    SELECT
+        run_id,
+        0 AS none_count,
+        min(client_sent_ts) AS from_ts,
+        max(client_sent_ts) AS to_ts
+    FROM client_request
+    WHERE coalesce(streamed, TRUE) AND client_reported_ttft_s IS NOT NULL
+    GROUP BY run_id
 )
 
 SELECT
@@ -98,11 +112,11 @@ SELECT
     END AS outcome,
     CASE WHEN compared_count >= 30 THEN 'high' WHEN compared_count >= 5 THEN 'medium' ELSE 'low' END AS confidence,
     CASE WHEN gap_ratio IS NULL THEN 0.0 ELSE least(gap_ratio, 1.0) END AS weight,
-    from_ts,
-    to_ts,
+    least(counted.from_ts, sent.from_ts) AS from_ts,
+    greatest(counted.to_ts, sent.to_ts) AS to_ts,
     evidence,
-    early_count AS measured_request_count,
-    compared_count AS measured_compared_count,
+    coalesce(counted.early_count, sent.none_count) AS measured_request_count,
+    coalesce(counted.compared_count, sent.none_count) AS measured_compared_count,
     gap_s AS measured_gap_s,
     gap_ratio AS measured_gap_ratio,
     ttft_s AS measured_ttft_s,
@@ -110,3 +124,4 @@ SELECT
     $min_gap_ratio AS threshold_gap_ratio
 FROM (SELECT DISTINCT run_id FROM client_request) AS run
 LEFT JOIN counted ON run.run_id = counted.run_id
+LEFT JOIN sent ON run.run_id = sent.run_id

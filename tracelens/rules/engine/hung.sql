@@ -94,7 +94,7 @@ sample AS (
 ),
 
 -- What stands in each source besides stats lines: work that ended, and lines that end a silence.
-sign AS (
+sign AS NOT MATERIALIZED (
     SELECT
         run_id,
         source_id,
@@ -234,7 +234,7 @@ untimed AS (
 ),
 
 -- Logs with neither stats lines nor anything that ended.
-mute AS (
+without_stats AS (
     SELECT
         source_id,
         line_count,
@@ -243,8 +243,20 @@ mute AS (
     WHERE
         format = 'vllm_log'
         AND source_id NOT IN (SELECT engine_sample.source_id FROM engine_sample)
-        AND source_id NOT IN (SELECT sign.source_id FROM sign WHERE sign.kind IN ('answered', 'ended'))
         AND source_id NOT IN (SELECT log_event.source_id FROM log_event WHERE log_event.kind IN ('dead', 'stop'))
+),
+
+alive AS (
+    SELECT DISTINCT sign.source_id
+    FROM sign
+    INNER JOIN without_stats ON sign.source_id = without_stats.source_id
+    WHERE sign.kind IN ('answered', 'ended')
+),
+
+mute AS (
+    SELECT *
+    FROM without_stats
+    WHERE source_id NOT IN (SELECT alive.source_id FROM alive)
 ),
 
 unseen AS (
@@ -327,10 +339,15 @@ candidate AS (
     SELECT * FROM plea
 ),
 
+silent AS (
+    SELECT DISTINCT source_id
+    FROM candidate
+),
+
 sign_near AS (
-    SELECT *
+    SELECT sign.*
     FROM sign
-    WHERE source_id IN (SELECT candidate.source_id FROM candidate)
+    INNER JOIN silent ON sign.source_id = silent.source_id
 ),
 
 judged AS (

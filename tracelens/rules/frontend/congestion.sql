@@ -86,7 +86,7 @@ flight AS (
         count(*) FILTER (WHERE has_image) AS image_count,
         arg_min(source_id, line_no) AS source_id,
         min(line_no) AS line_no,
-        arg_max(line_no, client_e2e_s) AS slowest_line
+        arg_max(line_no, (client_e2e_s, -line_no)) AS slowest_line
     FROM sent
     WHERE sent_s IS NOT NULL
     GROUP BY run_id
@@ -116,7 +116,7 @@ held AS (
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
         any_value(source_id) AS source_id,
-        arg_max(line_no, held_count) AS fullest_line
+        arg_max(line_no, (held_count, -line_no)) AS fullest_line
     FROM moment
     GROUP BY run_id
 ),

@@ -71,11 +71,11 @@ sent AS (
         coalesce(epoch(client_sent_ts), client_sent_s) AS sent_s,
         coalesce(epoch(client_sent_ts), client_sent_s) + client_e2e_s AS end_s,
         client_e2e_s,
-        coalesce(
-            (contains(other, 'image') OR contains(other, 'video') OR contains(other, 'audio'))
-            AND regexp_matches(other, '"[a-z_]*(?:image|video|audio)[a-z_]*":[1-9"]'),
-            FALSE
-        ) AS has_image
+        CASE
+            WHEN contains(other, 'image') OR contains(other, 'video') OR contains(other, 'audio')
+                THEN regexp_matches(other, '"[a-z_]*(?:image|video|audio)[a-z_]*":[1-9"]')
+            ELSE FALSE
+        END AS has_image
     FROM client_request
     WHERE client_e2e_s > 0 AND is_secondary IS NULL
 ),
@@ -88,7 +88,7 @@ flight AS (
         count(*) FILTER (WHERE has_image) AS image_count,
         arg_min(source_id, line_no) AS source_id,
         min(line_no) AS line_no,
-        arg_max(line_no, client_e2e_s) AS slowest_line
+        arg_max(line_no, (client_e2e_s, -line_no)) AS slowest_line
     FROM sent
     WHERE sent_s IS NOT NULL
     GROUP BY run_id
@@ -118,7 +118,7 @@ held AS (
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
         any_value(source_id) AS source_id,
-        arg_max(line_no, held_count) AS fullest_line
+        arg_max(line_no, (held_count, -line_no)) AS fullest_line
     FROM moment
     GROUP BY run_id
 ),

@@ -91,7 +91,12 @@ counted_errors AS (
         END AS sign
     FROM (
         -- Reading JSON takes long: only where one of the keys can be in it.
-        SELECT * REPLACE (CASE WHEN regexp_matches(other, 'remapped_rows|retired_pages|xid_last') THEN other END AS other)
+        SELECT
+            * REPLACE (
+                CASE
+                    WHEN contains(other, 'remapped_rows') OR contains(other, 'retired_pages') OR contains(other, 'xid_last') THEN other
+                END AS other
+            )
         FROM gpu_sample
     )
     WHERE ecc_double_bit_count > 0 OR other IS NOT NULL

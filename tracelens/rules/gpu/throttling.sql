@@ -94,7 +94,12 @@ spoken AS (
             e.generation_tps,
             m.is_held
         FROM (SELECT * FROM engine_state WHERE sample_ts IS NOT NULL AND generation_tps > 0) AS e
-        ASOF INNER JOIN (SELECT * FROM marked WHERE sample_ts IS NOT NULL) AS m
+        ASOF INNER JOIN (
+            -- Where no reading is held back there is nothing to compare.
+            SELECT *
+            FROM marked
+            WHERE sample_ts IS NOT NULL AND run_id IN (SELECT held.run_id FROM marked AS held WHERE held.is_held)
+        ) AS m
             ON e.run_id = m.run_id AND e.sample_ts >= m.sample_ts
         WHERE epoch(e.sample_ts - m.sample_ts) <= 15
     )

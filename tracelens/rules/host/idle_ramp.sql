@@ -34,67 +34,31 @@ Keep it warm, if it matters.
 ## Known limits
 What ramps up (GPU clock, power state, host threads) needs telemetry.  Prompts that differ between both groups blur the comparison.
 */
-WITH placed AS (
-    SELECT
-        source_id,
-        line_no,
-        coalesce(epoch(client_sent_ts), client_sent_s) AS sent_s,
-        client_ttft_s,
-        client_e2e_s
-    FROM client_request
-    WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND coalesce(epoch(client_sent_ts), client_sent_s) IS NOT NULL
-        AND is_secondary IS NULL
-),
-
-serial AS (
-    -- A new series begins where the clock of the file begins again.
-    SELECT
-        *,
-        count(CASE WHEN goes_back THEN 1 END) OVER (PARTITION BY source_id ORDER BY line_no) AS series
-    FROM (
-        SELECT
-            *,
-            coalesce(sent_s < lag(sent_s) OVER (PARTITION BY source_id ORDER BY line_no), FALSE) AS goes_back
-        FROM placed
-    )
-),
-
--- Where lines stand in the order of their ends, the order of sending tells one series from overlapping requests.
-followed AS (
-    SELECT
-        *,
-        sent_s - max(sent_s + client_e2e_s) OVER (
-            PARTITION BY source_id, series ORDER BY sent_s, line_no ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS pause_s
-    FROM serial
-),
-
-grouped AS (
-    SELECT
-        source.run_id,
-        count(*) FILTER (WHERE pause_s >= $min_pause_s) AS idle_count,
-        count(*) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_count,
-        median(pause_s) FILTER (WHERE pause_s >= $min_pause_s) AS pause_s,
-        median(client_ttft_s) FILTER (WHERE pause_s >= $min_pause_s) AS idle_ttft_s,
-        median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s AND pause_s > -0.05) AS busy_ttft_s,
-        arg_max(
-            {'source_id': followed.source_id, 'line_no': followed.line_no}, _ranked(client_ttft_s, followed.source_id, followed.line_no), 5
-        ) FILTER (WHERE pause_s >= $min_pause_s)
-            AS evidence
-    FROM followed
-    INNER JOIN source ON followed.source_id = source.source_id
-    GROUP BY source.run_id
-),
-
--- Not carried through the sorts above: they cost by the column.
-sent AS (
+WITH sent AS (
     SELECT
         run_id,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts
     FROM client_request
-    WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND is_secondary IS NULL
+    WHERE client_ttft_s IS NOT NULL AND client_e2e_s IS NOT NULL AND coalesce(epoch(client_sent_ts), client_sent_s) IS NOT NULL
+        AND is_secondary IS NULL
     GROUP BY run_id
+),
+
+grouped AS (
+    SELECT
+        sent.run_id,
+        count(pause.run_id) FILTER (WHERE pause_s >= $min_pause_s) AS idle_count,
+        count(pause.run_id) FILTER (WHERE pause_s < $max_busy_pause_s) AS busy_count,
+        median(pause_s) FILTER (WHERE pause_s >= $min_pause_s) AS pause_s,
+        median(client_ttft_s) FILTER (WHERE pause_s >= $min_pause_s) AS idle_ttft_s,
+        median(client_ttft_s) FILTER (WHERE pause_s < $max_busy_pause_s) AS busy_ttft_s,
+        arg_max(
+            {'source_id': source_id, 'line_no': line_no}, _ranked(client_ttft_s, source_id, line_no), 5
+        ) FILTER (WHERE pause_s >= $min_pause_s) AS evidence
+    FROM sent
+    LEFT JOIN _client_pause AS pause ON sent.run_id = pause.run_id
+    GROUP BY sent.run_id
 )
 
 SELECT

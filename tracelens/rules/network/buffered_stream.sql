@@ -36,32 +36,42 @@ Find the hop: ask the server directly, then add hops.
 ## Known limits
 A client whose own event loop stands still sees bursts too, in all its streams at the same moment. A server that answers in whole sentences is not told from a small buffer.
 */
-WITH stream AS (
+WITH waited AS (
     SELECT
         s.run_id,
         s.source_id,
         s.line_no,
         c.label,
         c.client_sent_ts,
-        len(s.chunk_offset_s) AS chunk_count,
-        s.chunk_offset_s[1] AS first_s,
-        list_filter(
-            list_transform(range(2, len(s.chunk_offset_s) + 1), LAMBDA i: s.chunk_offset_s[i] - s.chunk_offset_s[i - 1]),
-            LAMBDA pause: pause IS NOT NULL
-        ) AS gaps
-    FROM client_stream AS s
+        s.chunk_count,
+        s.gap_count,
+        greatest(s.first_s, s.longest_gap_s) AS longest_wait_s
+    FROM _stream_shape AS s
     LEFT JOIN client_request AS c ON s.source_id = c.source_id AND s.line_no = c.line_no
-    WHERE len(s.chunk_offset_s) >= $min_chunk_count
+    WHERE s.chunk_count >= $min_chunk_count AND s.gap_count > 0
+),
+
+-- Only a stream with a long wait can be bunched.
+burst AS (
+    SELECT
+        waited.source_id,
+        waited.line_no,
+        len(list_filter(
+            list_transform(range(2, len(s.chunk_offset_s) + 1), LAMBDA i: s.chunk_offset_s[i] - s.chunk_offset_s[i - 1]),
+            LAMBDA pause: pause > $same_instant_s
+        )) AS apart_count
+    FROM waited
+    INNER JOIN client_stream AS s ON waited.source_id = s.source_id AND waited.line_no = s.line_no
+    WHERE waited.longest_wait_s >= $min_burst_gap_s
 ),
 
 judged AS (
     SELECT
-        *,
-        list_sum(list_transform(gaps, LAMBDA pause: (pause <= $same_instant_s)::INTEGER)) / len(gaps) AS burst_ratio,
-        1 + list_sum(list_transform(gaps, LAMBDA pause: (pause > $same_instant_s)::INTEGER)) AS burst_count,
-        greatest(first_s, list_max(gaps)) AS longest_wait_s
-    FROM stream
-    WHERE len(gaps) > 0
+        waited.*,
+        (waited.gap_count - burst.apart_count) / waited.gap_count AS burst_ratio,
+        1 + burst.apart_count AS burst_count
+    FROM waited
+    LEFT JOIN burst ON waited.source_id = burst.source_id AND waited.line_no = burst.line_no
 ),
 
 marked AS (
@@ -84,7 +94,7 @@ counted AS (
         quantile_cont(longest_wait_s, 0.5) FILTER (WHERE is_bunched) AS burst_gap_s,
         min(client_sent_ts) FILTER (WHERE is_bunched) AS from_ts,
         max(client_sent_ts) FILTER (WHERE is_bunched) AS to_ts,
-        list({'source_id': source_id, 'line_no': line_no} ORDER BY is_bunched DESC, longest_wait_s DESC)[:5] AS evidence
+        arg_min({'source_id': source_id, 'line_no': line_no}, (NOT is_bunched, -longest_wait_s, source_id, line_no), 5) AS evidence
     FROM marked
     GROUP BY run_id
 )

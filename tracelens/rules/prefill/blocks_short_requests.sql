@@ -199,14 +199,11 @@ streamed AS (
         short.client_sent_ts,
         stream.source_id,
         stream.line_no,
-        stream.chunk_offset_s,
-        stream.chunk_offset_s[-1] - stream.chunk_offset_s[1] AS stream_s,
-        list_transform(
-            list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[1:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
-        ) AS gaps_s
+        stream.stream_s,
+        stream.longest_gap_s
     FROM short
-    INNER JOIN client_stream AS stream ON short.client_source_id = stream.source_id AND short.client_line_no = stream.line_no
-    WHERE short.client_sent_ts IS NOT NULL AND len(stream.chunk_offset_s) >= 3
+    INNER JOIN _stream_shape AS stream ON short.client_source_id = stream.source_id AND short.client_line_no = stream.line_no
+    WHERE short.client_sent_ts IS NOT NULL AND stream.chunk_count >= 3
 ),
 
 -- Streams with a pause that is worth a look.
@@ -219,8 +216,20 @@ paused AS (
         list_median(gaps_s) AS usual_gap_s,
         unnest(chunk_offset_s[1:-2]) AS gap_from_s,
         unnest(gaps_s) AS gap_s
-    FROM streamed
-    WHERE list_max(gaps_s) >= $min_blocked_s
+    FROM (
+        SELECT
+            streamed.run_id,
+            streamed.source_id,
+            streamed.line_no,
+            streamed.client_sent_ts,
+            stream.chunk_offset_s,
+            list_transform(
+                list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[1:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
+            ) AS gaps_s
+        FROM streamed
+        INNER JOIN client_stream AS stream ON streamed.source_id = stream.source_id AND streamed.line_no = stream.line_no
+        WHERE streamed.longest_gap_s >= $min_blocked_s
+    )
 ),
 
 held AS (

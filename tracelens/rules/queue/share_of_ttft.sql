@@ -70,11 +70,12 @@ middle AS (
     SELECT
         run_id,
         count(*) AS request_count,
-        median(ttft_s) AS ttft_s,
+        quantile_cont(ttft_s, [0.5, 0.9]) AS ttft_quantiles_s,
+        ttft_quantiles_s[1] AS ttft_s,
         median(queue_s) AS queue_s,
         median(queue_s / ttft_s) AS share_ratio,
         median(prefill_s) AS prefill_s,
-        quantile_cont(ttft_s, 0.9) AS slow_s,
+        ttft_quantiles_s[2] AS slow_s,
         bool_or(is_whole) AS is_whole,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts

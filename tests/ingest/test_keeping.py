@@ -1,0 +1,67 @@
+"""Views that a finished case has as rows: they say what they would compute, and compute again for the next ingest."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from tracelens import ingest, resources
+from tracelens.store.keeping import KEPT, compute_views, keep_views
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READ = (*KEPT, "request")
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kept") / "case.duckdb"
+    ingest([str(resources.demo_incident())], path)
+    return path
+
+
+def rows(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
+    return sorted(map(repr, connection.execute(f"SELECT * FROM {view}").fetchall()))
+
+
+def comments(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
+    return connection.execute(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() "
+        "WHERE NOT ends_with(table_name, '_row') ORDER BY ALL"
+    ).fetchall()
+
+
+def kept_tables(connection: duckdb.DuckDBPyConnection) -> int:
+    (count,) = connection.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE ends_with(table_name, '_row')"
+    ).fetchone()
+    return count
+
+
+def test_rows_that_were_kept_are_those_that_the_views_compute(case: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(case, copy)
+    with duckdb.connect(str(copy)) as connection:
+        assert kept_tables(connection) == len(KEPT)
+        kept, said = {view: rows(connection, view) for view in READ}, comments(connection)
+        compute_views(connection)
+        assert kept_tables(connection) == 0
+        assert {view: rows(connection, view) for view in READ} == kept
+        assert comments(connection) == said
+
+
+def test_where_memory_does_not_hold_the_rows_a_view_computes(case: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(case, copy)
+    with duckdb.connect(str(copy)) as connection:
+        compute_views(connection)
+        columns = [row[0] for row in connection.execute("DESCRIBE gpu_load").fetchall()]
+        failing = ", ".join(f"error('out of memory') AS {column}" for column in columns)
+        connection.execute(f"CREATE OR REPLACE VIEW gpu_load AS SELECT {failing}")
+        keep_views(connection)
+        assert kept_tables(connection) == len(KEPT) - 1
+        assert rows(connection, "engine_state")
