@@ -6,10 +6,10 @@ queue: what it holds is mostly front end, tokenization and step wait.
 request = ""
 run = ""
 */
-WITH mine AS (
+WITH mine AS MATERIALIZED (
     SELECT *
     FROM _request_timing
-    WHERE request_id = $request AND $run IN ('', run_id)
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
 ),
 
 me AS (
@@ -19,7 +19,7 @@ me AS (
         mine.client_ttft_s IS NOT NULL OR mine.ttft_s IS NOT NULL AS has_ttft
     FROM request_stage AS stage
     INNER JOIN mine ON stage.run_id = mine.run_id AND stage.request_id = mine.request_id
-    WHERE stage.request_id = $request AND $run IN ('', stage.run_id)
+    WHERE stage.request_id = $request AND ($run = '' OR stage.run_id = $run)
 ),
 
 -- Stage by stage over the run, from the columns that request_stage is made of: its eleven rows a request take seconds.
