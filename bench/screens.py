@@ -16,13 +16,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from textual.pilot import Pilot
+from typing import TYPE_CHECKING
 
 import tracelens
 from tracelens.tui.app import Browser
 from tracelens.tui.picture import settled
 from tracelens.tui.screens.requests import Requests
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
 
 BEGIN_S = 1_760_000_000.0
 PER_SECOND = 40.0
