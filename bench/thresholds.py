@@ -62,7 +62,6 @@ def changes(path: Path, rules: list[Rule], by: float) -> Iterator[Change]:
     """The verdicts on one case that change."""
     with Store(path) as store, store.sitting() as sitting:
         scene = checking._scene(sitting, "")
-        checking._keep_shared(sitting, rules)
         for rule in rules:
             before = _said(scene, rule, rule.params)
             for name, value in rule.params.items():

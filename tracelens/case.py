@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from tracelens.check import Check, run_rules
 from tracelens.named import named_query
 from tracelens.rulebook import rulebook
-from tracelens.store import Listing, Narrow, Result, Stop, Store
+from tracelens.store import Narrow, Result, Stop, Store
 
 _LOG: Final = logging.getLogger(__name__)
 """Hears of each question when it is answered, for ``--verbose``."""
@@ -44,10 +44,6 @@ class Case:
         found = self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
         _LOG.info("query %s: %s rows", name, f"{len(found.rows):,}")
         return found
-
-    def listing(self) -> Listing:
-        """A place for the rows of one named query that are looked at page by page; close it."""
-        return self._store.listing()
 
     def sql(
         self, text: str, *, limit: int | None = None, timeout_s: float | None = None, stop: Stop | None = None

@@ -10,7 +10,7 @@ CREATE MACRO _beside(wanted, wanted_run) AS TABLE
             *,
             _placed_by(arrival_basis, e2e_s) AS clock
         FROM request
-        WHERE request_id = wanted AND wanted_run IN ('', run_id)
+        WHERE request_id = wanted AND (wanted_run = '' OR run_id = wanted_run)
     ),
 
     mine AS (
@@ -27,15 +27,22 @@ CREATE MACRO _beside(wanted, wanted_run) AS TABLE
     ),
 
     bound AS (
-    -- Over all runs that have the id: what is too much is left out by the join.
+        -- Over all runs that have the id: what is too much is left out by the join.  A clock that places none gets no bounds that any
+        -- request could lie in; the bounds are there always, so that the table is not read without them.
         SELECT
-            mine.clock,
-            min(_later(mine.from_ts, -least(greatest(stay.max_s, waited.max_s), 1e9))) AS low_ts,
-            max(greatest(mine.from_ts, _later(mine.from_ts, mine.length_s), mine.first_token_ts)) AS high_ts
-        FROM mine
-        INNER JOIN _run_measure AS stay ON mine.run_id = stay.run_id AND stay.measure = 'stay, ' || mine.clock
-        INNER JOIN _run_measure AS waited ON mine.run_id = waited.run_id AND waited.measure = 'first token, ' || mine.clock
-        GROUP BY mine.clock
+            coalesce(min(low_ts) FILTER (WHERE clock = 'server'), TIMESTAMP 'infinity') AS server_low_ts,
+            coalesce(max(high_ts) FILTER (WHERE clock = 'server'), TIMESTAMP '-infinity') AS server_high_ts,
+            coalesce(min(low_ts) FILTER (WHERE clock = 'client'), TIMESTAMP 'infinity') AS client_low_ts,
+            coalesce(max(high_ts) FILTER (WHERE clock = 'client'), TIMESTAMP '-infinity') AS client_high_ts
+        FROM (
+            SELECT
+                mine.clock,
+                _later(mine.from_ts, -least(greatest(stay.max_s, waited.max_s), 1e9)) AS low_ts,
+                greatest(mine.from_ts, _later(mine.from_ts, mine.length_s), mine.first_token_ts) AS high_ts
+            FROM mine
+            INNER JOIN _run_measure AS stay ON mine.run_id = stay.run_id AND stay.measure = 'stay, ' || mine.clock
+            INNER JOIN _run_measure AS waited ON mine.run_id = waited.run_id AND waited.measure = 'first token, ' || mine.clock
+        )
     ),
 
     near AS (
@@ -48,8 +55,8 @@ CREATE MACRO _beside(wanted, wanted_run) AS TABLE
             _later(arrival_ts, ttft_s) AS first_token_ts,
             *
         FROM request
-        WHERE arrival_ts >= (SELECT b.low_ts FROM bound AS b WHERE b.clock = 'server')
-            AND arrival_ts <= (SELECT b.high_ts FROM bound AS b WHERE b.clock = 'server')
+        WHERE arrival_ts >= (SELECT server_low_ts FROM bound) -- noqa: RF02
+            AND arrival_ts <= (SELECT server_high_ts FROM bound) -- noqa: RF02
             AND arrival_basis <> 'client sent'
         UNION ALL
         SELECT
@@ -61,8 +68,8 @@ CREATE MACRO _beside(wanted, wanted_run) AS TABLE
             client_first_chunk_ts AS first_token_ts,
             *
         FROM request
-        WHERE client_sent_ts >= (SELECT b.low_ts FROM bound AS b WHERE b.clock = 'client')
-            AND client_sent_ts <= (SELECT b.high_ts FROM bound AS b WHERE b.clock = 'client')
+        WHERE client_sent_ts >= (SELECT client_low_ts FROM bound) -- noqa: RF02
+            AND client_sent_ts <= (SELECT client_high_ts FROM bound) -- noqa: RF02
     )
 
     SELECT

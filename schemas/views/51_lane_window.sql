@@ -6,7 +6,7 @@ CREATE MACRO _lane_window(wanted_run, most_pieces, since, until) AS TABLE
             coalesce(try_cast(nullif(since, '') AS TIMESTAMP), min(window_ts)) AS from_ts,
             coalesce(try_cast(nullif(until, '') AS TIMESTAMP), max(window_ts) + INTERVAL 1 SECOND) AS to_ts
         FROM time_window
-        WHERE wanted_run IN ('', run_id)
+        WHERE (wanted_run = '' OR run_id = wanted_run)
         GROUP BY run_id
     ),
 

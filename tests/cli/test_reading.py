@@ -6,6 +6,7 @@ import csv
 import io
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import tracelens
 from tracelens.errors import QueryError, QueryStopped
 from tracelens.store import Narrow, Stop
+from tracelens.tui.listed import Requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,15 +57,20 @@ def test_where_and_order_of_the_command(run) -> None:
     assert run("query", "request_list", "--where", "nothing > 0").exit_code == 3
 
 
-def test_a_listing_gives_pages_in_order_and_finds_places(case: Path) -> None:
+def test_pages_of_requests_follow_one_another_from_either_end(case: Path) -> None:
     with tracelens.open(case) as one:
-        listing = one.listing()
-        listing.fill("SELECT x, x % 7 AS rest FROM range(1000) AS t(x)")
-        assert listing.arrange("x < 700", "rest DESC, x") == 700
-        assert listing.page(98, 4).rows == [(692, 6), (699, 6), (5, 5), (12, 5)]
-        assert listing.place_of("rest = 5") == 100
-        assert listing.place_of("rest = 9") is None
+        listed = Requests(one, "", "output_tokens > 0", "output_tokens DESC")
+        wanted = sorted(
+            (row for row in one.query("request_list").dicts() if (row["output_tokens"] or 0) > 0),
+            key=lambda row: (-row["output_tokens"], row["request_id"]),
+        )
+        first = listed.first(3, Stop())
+        assert first.count == len(wanted) > 6
+        assert first.rows == wanted[:3]
+        for offset in range(len(wanted)):
+            assert listed.page(offset, 3, first.count, Stop()).rows == wanted[offset : offset + 3]
         with pytest.raises(QueryError):
-            listing.arrange("no_such_column = 1")
-        assert listing.page(0, 1).rows == [(6, 6)]
-        listing.close()
+            replace(listed, where="no_such_column = 1").first(3, Stop())
+        ratios = [row["ttft_percentile_ratio"] for row in one.query("request_list").dicts()]
+        place = replace(listed, where="", order="ttft_s DESC").place_at(0.5, Stop())
+        assert place == next(at for at, ratio in enumerate(ratios) if ratio is not None and ratio <= 0.5)

@@ -17,13 +17,13 @@ WITH listed AS (
             {'place': 3, 'measure': 'e2e', 'measure_s': coalesce(client_e2e_s, e2e_s)}
         ]) AS piece
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     UNION ALL
     SELECT
         run_id,
         {'place': 10 + stage_index, 'measure': stage, 'measure_s': duration_s} AS piece
     FROM request_stage
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 collected AS (

@@ -9,7 +9,7 @@ WITH sourced AS (
         count(*) FILTER (WHERE clock <> 'none') AS clock_count,
         count(*) FILTER (WHERE contains(time_basis, 'UTC assumed') OR clock = 'relative') AS assumed_count
     FROM source
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 ),
 

@@ -20,5 +20,5 @@ SELECT
 FROM clock_offset AS link
 INNER JOIN source AS clock ON link.from_source_id = clock.source_id
 LEFT JOIN source AS server ON link.to_source_id = server.source_id
-WHERE $run IN ('', link.run_id)
+WHERE ($run = '' OR link.run_id = $run)
 ORDER BY link.run_id ASC, link.from_source_id ASC, link.to_source_id ASC

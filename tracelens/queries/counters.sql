@@ -17,7 +17,7 @@ WITH engine AS (
             {'counter': 'preemptions', 'amount': preemption_count::DOUBLE}
         ]) AS one
     FROM engine_sample
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 gpu AS (
@@ -34,7 +34,7 @@ gpu AS (
             {'counter': 'memory used, GiB', 'amount': memory_used_bytes / 1073741824}
         ]) AS one
     FROM gpu_sample
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 )
 
 SELECT

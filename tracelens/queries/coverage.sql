@@ -19,5 +19,5 @@ SELECT
     server_subject,
     vllm_version
 FROM coverage
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, subject_index ASC

@@ -17,7 +17,7 @@ WITH point AS (
         coalesce(ttft_s, client_ttft_s) AS ttft_s,
         tpot_s
     FROM request
-    WHERE $run IN ('', run_id) AND input_tokens IS NOT NULL AND abs(coalesce(ttft_s, client_ttft_s)) < 1e10
+    WHERE ($run = '' OR run_id = $run) AND input_tokens IS NOT NULL AND abs(coalesce(ttft_s, client_ttft_s)) < 1e10
 ),
 
 chosen AS (

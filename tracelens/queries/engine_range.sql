@@ -9,7 +9,7 @@ after = 10.0
 WITH me AS (
     SELECT *
     FROM _request_window
-    WHERE request_id = $request AND $run IN ('', run_id)
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
 )
 
 SELECT

@@ -15,5 +15,5 @@ SELECT
     generation_tokens,
     kv_cache_usage_ratio
 FROM engine_step
-WHERE $run IN ('', run_id) AND step_ts IS NOT NULL AND elapsed_s IS NOT NULL
+WHERE ($run = '' OR run_id = $run) AND step_ts IS NOT NULL AND elapsed_s IS NOT NULL
 ORDER BY run_id ASC, engine_index ASC, start_us ASC

@@ -22,7 +22,7 @@ WITH summed AS (
         sum(preemption_count) AS preemption_count,
         avg(prefix_cache_hit_ratio) AS prefix_cache_hit_mean_ratio
     FROM engine_sample
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id, engine_index
 )
 

@@ -17,5 +17,5 @@ SELECT
     event.last_line_no
 FROM log_event AS event
 INNER JOIN source ON event.source_id = source.source_id
-WHERE $run IN ('', event.run_id) AND $kind IN ('', event.kind) AND ($level = '' OR event.level = upper($level))
+WHERE ($run = '' OR event.run_id = $run) AND $kind IN ('', event.kind) AND ($level = '' OR event.level = upper($level))
 ORDER BY event.run_id ASC, event.event_ts ASC NULLS LAST, event.source_id ASC, event.line_no ASC

@@ -20,7 +20,7 @@ WITH measured AS (
         -- A stream shows its first token at its end at the latest.
         _later(arrival_ts, coalesce(client_e2e_s, e2e_s)) AS end_ts
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 judged AS (

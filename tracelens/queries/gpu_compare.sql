@@ -35,5 +35,5 @@ SELECT
         END
     ) AS misleading
 FROM gpu_load
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, gpu ASC

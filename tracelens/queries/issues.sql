@@ -12,6 +12,6 @@ SELECT
     arg_min(issue.excerpt, issue.line_no) AS first_excerpt
 FROM ingest_issue AS issue
 INNER JOIN source ON issue.source_id = source.source_id
-WHERE $run IN ('', issue.run_id)
+WHERE ($run = '' OR issue.run_id = $run)
 GROUP BY issue.run_id, source.source_id, source.path, issue.reason
 ORDER BY issue.run_id ASC, issue_count DESC, source.path ASC, issue.reason ASC

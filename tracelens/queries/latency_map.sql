@@ -13,7 +13,7 @@ WITH summed AS (
         *,
         sum_s / slice_count AS mean_s
     FROM _latency_slices($by, $quantile)
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 )
 
 SELECT

@@ -16,5 +16,5 @@ SELECT
     client_count,
     request_count
 FROM _run_measure
-WHERE measure IN ('ttft', 'tpot', 'e2e', 'queue', 'prefill') AND $run IN ('', run_id)
+WHERE measure IN ('ttft', 'tpot', 'e2e', 'queue', 'prefill') AND ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, list_position(['ttft', 'tpot', 'e2e', 'queue', 'prefill'], measure) ASC

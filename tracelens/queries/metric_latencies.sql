@@ -20,5 +20,5 @@ SELECT
     source.path
 FROM metric_latency AS latency
 INNER JOIN source ON latency.source_id = source.source_id
-WHERE $run IN ('', latency.run_id)
+WHERE ($run = '' OR latency.run_id = $run)
 ORDER BY latency.run_id ASC, latency.source_id ASC, latency.metric ASC

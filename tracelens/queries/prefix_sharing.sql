@@ -6,5 +6,5 @@ run = ""
 */
 SELECT * EXCLUDE (evidence)
 FROM prefix_sharing
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, source_id ASC

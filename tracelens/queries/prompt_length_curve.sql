@@ -5,5 +5,5 @@ run = ""
 */
 SELECT *
 FROM prompt_length_curve
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC

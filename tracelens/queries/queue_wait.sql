@@ -15,5 +15,5 @@ SELECT
     source.path
 FROM queue_wait_estimate AS estimate
 INNER JOIN source ON estimate.source_id = source.source_id
-WHERE $run IN ('', estimate.run_id)
+WHERE ($run = '' OR estimate.run_id = $run)
 ORDER BY estimate.run_id ASC, estimate.from_ts ASC, estimate.source_id ASC

@@ -9,13 +9,13 @@ run = ""
 WITH factors AS MATERIALIZED (
     SELECT *
     FROM tail_factors
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 trait AS MATERIALIZED (
     SELECT *
     FROM _tail_trait
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 run_of AS (
@@ -45,7 +45,7 @@ asked AS (
             {'name': 'tpot', 'place': 2, 'title': 'TPOT', 'amount_s': CASE WHEN end_status = 'ok' THEN tpot_s END}
         ]) AS measured
     FROM request
-    WHERE request_id = $request AND $run IN ('', run_id)
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
 ),
 
 me AS (

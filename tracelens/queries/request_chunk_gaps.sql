@@ -16,7 +16,7 @@ WITH chunk AS (
     FROM client_stream AS stream
     INNER JOIN request AS r
         ON stream.run_id = r.run_id AND stream.source_id = r.client_source_id AND stream.line_no = r.client_line_no
-    WHERE r.request_id = $request AND $run IN ('', stream.run_id)
+    WHERE r.request_id = $request AND ($run = '' OR stream.run_id = $run)
 ),
 
 gap AS (

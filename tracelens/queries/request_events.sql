@@ -19,5 +19,5 @@ SELECT
     event.line_no
 FROM request_event AS event
 INNER JOIN source ON event.source_id = source.source_id
-WHERE event.request_id = $request AND $run IN ('', event.run_id)
+WHERE event.request_id = $request AND ($run = '' OR event.run_id = $run)
 ORDER BY event.run_id ASC, event.event_ts ASC NULLS LAST, event.source_id ASC, event.line_no ASC

@@ -89,5 +89,5 @@ SELECT
     line.says
 FROM line
 INNER JOIN source ON line.source_id = source.source_id
-WHERE $run IN ('', line.run_id)
+WHERE ($run = '' OR line.run_id = $run)
 ORDER BY line.run_id ASC, line.line_ts ASC NULLS LAST, line.source_id ASC, line.line_no ASC

@@ -10,7 +10,7 @@ WITH me AS MATERIALIZED (
         coalesce(client_ttft_s, ttft_s) AS whole_ttft_s,
         coalesce(client_e2e_s, e2e_s) AS whole_e2e_s
     FROM request
-    WHERE request_id = $request AND $run IN ('', run_id)
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
 ),
 
 faster AS (

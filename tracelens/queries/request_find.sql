@@ -58,7 +58,7 @@ matched AS (
             WHEN contains(name, $id) THEN 4
         END) AS match_rank
     FROM named
-    WHERE $run IN ('', run_id) AND (contains(name, $id) OR name = regexp_replace($id, '-[0-9a-f]{8}$', ''))
+    WHERE ($run = '' OR run_id = $run) AND (contains(name, $id) OR name = regexp_replace($id, '-[0-9a-f]{8}$', ''))
     GROUP BY run_id, request_id
 )
 

@@ -28,5 +28,5 @@ SELECT
     label,
     client_id
 FROM _request_percentile
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY ttft_s DESC NULLS LAST, run_id ASC, request_id ASC

@@ -6,13 +6,13 @@ request = ""
 by = "ttft"
 run = ""
 */
-WITH measured AS (
+WITH measured AS NOT MATERIALIZED (
     SELECT
         run_id,
         request_id,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 chosen AS (

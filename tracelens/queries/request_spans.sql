@@ -9,7 +9,7 @@ request = ""
 WITH chosen AS (
     SELECT *
     FROM request
-    WHERE $run IN ('', run_id) AND $request IN ('', request_id)
+    WHERE ($run = '' OR run_id = $run) AND $request IN ('', request_id)
 ),
 
 placed AS (

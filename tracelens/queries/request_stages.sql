@@ -6,20 +6,26 @@ queue: what it holds is mostly front end, tokenization and step wait.
 request = ""
 run = ""
 */
-WITH mine AS (
+WITH mine AS MATERIALIZED (
     SELECT *
     FROM _request_timing
-    WHERE request_id = $request AND $run IN ('', run_id)
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+),
+
+-- By itself, so that the index finds it: a join would look for the run as well.
+staged AS MATERIALIZED (
+    SELECT *
+    FROM request_stage
+    WHERE request_id = $request AND ($run = '' OR run_id = $run)
 ),
 
 me AS (
     SELECT
-        stage.*,
-        sum(stage.duration_s) FILTER (WHERE stage.stage NOT IN ('client_wait', 'decode')) OVER (PARTITION BY stage.run_id) AS ttft_sum_s,
+        staged.*,
+        sum(staged.duration_s) FILTER (WHERE staged.stage NOT IN ('client_wait', 'decode')) OVER (PARTITION BY staged.run_id) AS ttft_sum_s,
         mine.client_ttft_s IS NOT NULL OR mine.ttft_s IS NOT NULL AS has_ttft
-    FROM request_stage AS stage
-    INNER JOIN mine ON stage.run_id = mine.run_id AND stage.request_id = mine.request_id
-    WHERE stage.request_id = $request AND $run IN ('', stage.run_id)
+    FROM staged
+    INNER JOIN mine ON staged.run_id = mine.run_id
 ),
 
 -- Stage by stage over the run, from the columns that request_stage is made of: its eleven rows a request take seconds.

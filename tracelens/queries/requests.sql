@@ -30,5 +30,5 @@ SELECT
     arrival_basis,
     join_basis
 FROM request
-WHERE $run IN ('', run_id) AND $status IN ('', status::VARCHAR) AND ($label = '' OR label = $label)
+WHERE ($run = '' OR run_id = $run) AND $status IN ('', status::VARCHAR) AND ($label = '' OR label = $label)
 ORDER BY run_id ASC, arrival_ts ASC NULLS LAST, request_id ASC

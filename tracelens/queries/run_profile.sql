@@ -22,7 +22,7 @@ WITH loaded AS (
             WHEN count(ttft_s) > 0 THEN 'server'
         END AS ttft_by
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 ),
 
@@ -53,7 +53,7 @@ fact AS (
         amount,
         is_stated
     FROM run_setting
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     UNION ALL
     SELECT
         run_id,
@@ -72,7 +72,7 @@ fact AS (
         count(*) AS amount,
         TRUE AS is_stated
     FROM source
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id, format
 )
 

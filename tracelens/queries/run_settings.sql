@@ -12,5 +12,5 @@ SELECT
     source_id,
     line_no
 FROM run_setting
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, key ASC

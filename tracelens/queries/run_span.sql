@@ -10,7 +10,7 @@ WITH stamped AS (
         min(first_ts) AS first_ts,
         max(last_ts) AS last_ts
     FROM source
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 ),
 
@@ -19,7 +19,7 @@ erring AS (
         run_id,
         max(error_s) AS error_s
     FROM engine_sample
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 ),
 
@@ -36,7 +36,7 @@ counted AS (
         count(*) FILTER (WHERE coalesce(client_ttft_s, ttft_s) <= 1)
         / nullif(count(coalesce(client_ttft_s, ttft_s)), 0) AS ttft_within_1s_ratio
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 )
 

@@ -8,7 +8,7 @@ WITH versioned AS (
         run_id,
         any_value(vllm_version) AS vllm_version
     FROM coverage
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
     GROUP BY run_id
 ),
 

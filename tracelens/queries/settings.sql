@@ -12,5 +12,5 @@ SELECT
     setting.line_no
 FROM server_setting AS setting
 INNER JOIN source ON setting.source_id = source.source_id
-WHERE $run IN ('', setting.run_id)
+WHERE ($run = '' OR setting.run_id = $run)
 ORDER BY setting.run_id ASC, setting.key ASC, setting.source_id ASC, setting.line_no ASC

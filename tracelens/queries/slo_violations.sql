@@ -16,7 +16,7 @@ WITH broken AS (
             {'measure': 'e2e', 'is_broken': ($e2e_s > 0 AND coalesce(client_e2e_s, e2e_s) > $e2e_s)}
         ]) AS limit_of
     FROM request
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
 blamed AS (

@@ -7,15 +7,15 @@ by = "ttft"
 top = 10
 run = ""
 */
-WITH measured AS (
+WITH measured AS NOT MATERIALIZED (
     SELECT
         *,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
     FROM _request_timing
-    WHERE $run IN ('', run_id)
+    WHERE ($run = '' OR run_id = $run)
 ),
 
-worst AS (
+worst AS MATERIALIZED (
     SELECT *
     FROM measured
     WHERE measure_s IS NOT NULL

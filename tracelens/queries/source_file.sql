@@ -13,5 +13,5 @@ SELECT
     line_count,
     options
 FROM source
-WHERE path = $path AND $run IN ('', run_id)
+WHERE path = $path AND ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, source_id ASC

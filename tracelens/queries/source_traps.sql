@@ -209,5 +209,5 @@ SELECT
     found.meaning
 FROM found
 INNER JOIN source ON found.source_id = source.source_id
-WHERE $run IN ('', source.run_id)
+WHERE ($run = '' OR source.run_id = $run)
 ORDER BY source.run_id ASC, source.source_id ASC, found.trap ASC

@@ -18,5 +18,5 @@ SELECT
     time_basis,
     source_id
 FROM source
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, source_id ASC

@@ -14,5 +14,5 @@ SELECT
     observed_count,
     request_count
 FROM stage_summary
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, _stage_place(stage, stage_index) ASC

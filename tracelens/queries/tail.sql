@@ -37,7 +37,7 @@ staged AS (
         slice.threshold_s
     FROM _latency_slices($by, $quantile) AS slice
     LEFT JOIN usual ON slice.run_id = usual.run_id AND slice.stage = usual.one.stage
-    WHERE $run IN ('', slice.run_id) AND slice.slice = 'slowest'
+    WHERE ($run = '' OR slice.run_id = $run) AND slice.slice = 'slowest'
 )
 
 SELECT

@@ -7,5 +7,5 @@ run = ""
 */
 SELECT *
 FROM tail_excess
-WHERE $run IN ('', run_id) AND measure = CASE WHEN $by IN ('ttft', 'e2e', 'tpot') THEN $by ELSE error('by is ttft, e2e or tpot') END
+WHERE ($run = '' OR run_id = $run) AND measure = CASE WHEN $by IN ('ttft', 'e2e', 'tpot') THEN $by ELSE error('by is ttft, e2e or tpot') END
 ORDER BY run_id ASC, excess_share DESC NULLS LAST, stage_index ASC

@@ -17,5 +17,5 @@ SELECT
     dram_active_ratio,
     power_w
 FROM time_window
-WHERE $run IN ('', run_id)
+WHERE ($run = '' OR run_id = $run)
 ORDER BY run_id ASC, window_ts ASC

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracelens.store.holding import CaseLock
-from tracelens.store.listing import Listing
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
 from tracelens.store.parquet import write_parquet
@@ -20,7 +19,6 @@ __all__ = [
     "CaseWriter",
     "Column",
     "Fold",
-    "Listing",
     "MemoryCase",
     "Narrow",
     "Placement",

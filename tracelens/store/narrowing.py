@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from typing import Final
+
+_ORDER: Final = re.compile(r"\nORDER BY [^\n]*\Z")
+"""The order of a named query, where nothing follows it: another order would be made of rows in order, at their full width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,10 @@ class Narrow:
         if self == Narrow():
             return sql
         what = "count(*) AS row_count" if self.count_only else "*"
-        parts = [f"SELECT {what} FROM (", sql.rstrip().rstrip(";"), ")"]  # noqa: S608
+        inner = sql.rstrip().rstrip(";")
+        if self.order or self.count_only:
+            inner = _ORDER.sub("", inner)
+        parts = [f"SELECT {what} FROM (", inner, ")"]  # noqa: S608
         parts += [f"WHERE (\n{self.where}\n)"] if self.where else []
         parts += [f"ORDER BY {self.order}"] if self.order and not self.count_only else []
         parts += [f"LIMIT {self.limit:d} OFFSET {self.offset:d}"] if self.limit is not None else []

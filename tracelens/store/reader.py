@@ -10,7 +10,6 @@ from typing import Any, Final, Self
 import duckdb
 
 from tracelens.errors import CaseError, QueryError
-from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
 from tracelens.store.schema import READ_ONLY_SETTINGS, schema_version
 from tracelens.store.stopping import Stop
@@ -57,10 +56,6 @@ class Store:
         """Many queries on one cursor, on which views may be computed once for all of them."""
         with self._cursor() as cursor:
             yield Sitting(self.path, cursor, stop)
-
-    def listing(self) -> Listing:
-        """A place for the rows of one query that are looked at page by page; close it."""
-        return Listing(self._connection.cursor())
 
     def close(self) -> None:
         """Close the case."""

@@ -35,6 +35,8 @@ from tracelens.store.schema import (
 
 WRITER_MEMORY: Final = "160MB"
 """DuckDB's memory while a case is written; the parser needs the rest of the budget."""
+_KEEPER_MEMORY: Final = "320MB"
+"""The same at the end, when nothing is parsed any more: a million requests are joined in 240 MB."""
 
 
 _FULL: Final = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
@@ -94,6 +96,7 @@ class CaseWriter:
         try:
             with self._told():
                 if kind is None:
+                    self._connection.execute(f"SET memory_limit = '{_KEEPER_MEMORY}'")
                     keep_views(self._connection)
                     self._connection.execute("CHECKPOINT")
                 self._connection.close()

@@ -17,7 +17,6 @@ from tracelens.text.terminal import clean
 from tracelens.tui.dialogs import Choice, Help, Prompt
 from tracelens.tui.help import help_lines
 from tracelens.tui.ink import THEMES, ink_of
-from tracelens.tui.listed import Requests
 from tracelens.tui.marked import Marks
 from tracelens.tui.outbox import Outbox
 from tracelens.tui.pane import told
@@ -68,7 +67,6 @@ class Browser(App[None]):
         self.span = ""
         self.runs = tuple(dict.fromkeys(str(row["run_id"]) for row in case.query("sources").dicts()))
         self.run_id = run or (self.runs[0] if self.runs else "")
-        self.requests = Requests(case)
         self.window: tuple[datetime, datetime] | None = None
         self.marks = Marks(self)
         self.outbox = Outbox(self)

@@ -1,13 +1,15 @@
-"""The requests of the run that is looked at, kept so that pages of them come at once."""
+"""The requests of a run, chosen and ordered: how many there are, and any page of them.
+
+A page is a question of its own, so that no row is held that is not in view.  The first and the last pages are found without
+putting all requests in order; one in the middle costs an order of all.
+"""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tracelens.named import named_query
-from tracelens.store import Listing, Result, Stop
+from tracelens.store import Narrow, Stop
 
 if TYPE_CHECKING:
     from tracelens.case import Case
@@ -18,52 +20,52 @@ QUERY = "request_list"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of rows, and how many rows are chosen; `count` is None where that did not change."""
+    """Rows from a place on, and how many rows there are to choose from."""
 
     offset: int
-    rows: Result
-    count: int | None = None
+    rows: list[dict[str, Any]]
+    count: int
 
 
+@dataclass(frozen=True, slots=True)
 class Requests:
-    """One listing for all screens of requests; it is filled anew for another run."""
+    """Requests of one run that an expression is true of, by a column and its way (``ttft_s DESC``), equal ones by their ids."""
 
-    def __init__(self, case: Case) -> None:
-        self._case = case
-        self._listing: Listing | None = None
-        self._run: str | None = None
-        self._arranged: tuple[str, str] | None = None
-        self._lock = threading.RLock()
+    case: Case
+    run: str
+    where: str
+    order: str
 
-    def arranged(self, run: str, where: str, order: str, limit: int, stop: Stop) -> Page:
-        """Choose and order the requests of a run, and give the first of them.  Runs in a thread."""
-        with self._lock:
-            listing = self._filled(run, stop)
-            self._arranged = None
-            count = listing.arrange(where, order, stop)
-            self._arranged = (where, order)
-            return Page(0, listing.page(0, limit, stop), count)
+    @property
+    def narrow(self) -> Narrow:
+        """All of them, in order."""
+        return Narrow(self.where, f"{self.order} NULLS LAST, request_id ASC")
 
-    def page(self, run: str, where: str, order: str, span: tuple[int, int], stop: Stop) -> Page:
-        """A page: offset and number of rows.  Arranges them anew where another screen did otherwise meanwhile."""
-        with self._lock:
-            listing = self._filled(run, stop)
-            if self._arranged != (where, order):
-                listing.arrange(where, order, stop)
-                self._arranged = (where, order)
-            return Page(span[0], listing.page(*span, stop))
+    def first(self, limit: int, stop: Stop) -> Page:
+        """The first of them, and how many there are; raises `QueryError` for an expression that cannot be read."""
+        return self.page(0, limit, self._count(self.where, stop), stop)
 
-    def place_of(self, expression: str, stop: Stop) -> int | None:
-        """The first place, as they are arranged, of a request that an expression is true of."""
-        with self._lock:
-            return None if self._listing is None else self._listing.place_of(expression, stop)
+    def page(self, offset: int, limit: int, count: int, stop: Stop) -> Page:
+        """`limit` of `count` rows; from the end backwards where that is nearer."""
+        limit = max(min(limit, count - offset), 0)
+        after = count - offset - limit
+        if after >= offset:
+            return Page(offset, self._rows(self.narrow.order, offset, limit, stop), count)
+        name, way = self.order.split()
+        backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, request_id DESC"
+        return Page(offset, self._rows(backwards, after, limit, stop)[::-1], count)
 
-    def _filled(self, run: str, stop: Stop) -> Listing:
-        if self._listing is None:
-            self._listing = self._case.listing()
-        if self._run != run:
-            self._run = None
-            query = named_query(QUERY)
-            self._listing.fill(query.sql, query.bind({"run": run}), stop)
-            self._run = run
-        return self._listing
+    def place_at(self, ratio: float, stop: Stop) -> int | None:
+        """The place, the slowest first, of the first request that is among the faster ones up to a percentile; None where none is."""
+        chosen = f"({self.where})\nAND " if self.where else ""
+        if not self._count(f"{chosen}ttft_percentile_ratio <= {ratio!r}", stop):
+            return None
+        return self._count(f"{chosen}ttft_percentile_ratio > {ratio!r}", stop)
+
+    def _count(self, where: str, stop: Stop) -> int:
+        narrow = Narrow(where, count_only=True)
+        return int(self.case.query(QUERY, narrow=narrow, stop=stop, run=self.run).rows[0][0])
+
+    def _rows(self, order: str, offset: int, limit: int, stop: Stop) -> list[dict[str, Any]]:
+        narrow = Narrow(self.where, order, limit, offset)
+        return self.case.query(QUERY, narrow=narrow, stop=stop, run=self.run).dicts()

@@ -11,13 +11,14 @@ from textual.binding import Binding, BindingType
 
 from tracelens.errors import QueryError, UsageError
 from tracelens.marks import Mark
-from tracelens.store import Narrow, Stop
+from tracelens.store import Stop
 from tracelens.text.bars import Piece
 from tracelens.text.terminal import clean, shorten
 from tracelens.tui.cols import Col, Row
 from tracelens.tui.dialogs import Choice, Prompt
 from tracelens.tui.draw import stage_bar
 from tracelens.tui.listed import QUERY, Page
+from tracelens.tui.listed import Requests as Listed
 from tracelens.tui.pane import Asked, Pane
 from tracelens.tui.rows import PAGE, Rows
 from tracelens.tui.view import View
@@ -84,21 +85,23 @@ class Requests(View):
 
     def load(self) -> None:
         """Choose, order, and show the first page."""
-        run, where, order = self.run_id, self.where, self.order
-        self.rows.ordered_by = order
-        self.rows.asked = self.head.asked = Asked(QUERY, {"run": run}, Narrow(where, f"{order} NULLS LAST"))
+        listed = self._listed()
+        self.rows.ordered_by = self.order
+        self.rows.asked = self.head.asked = Asked(QUERY, {"run": listed.run}, listed.narrow)
         self.head.fill(lambda _, ink: [self._headline("requests", ink)])
-        arranged = self.browser.requests.arranged
 
         def work(stop: Stop) -> Page:
             try:
-                return arranged(run, where, f"{order} NULLS LAST", PAGE, stop)
+                return listed.first(PAGE, stop)
             except QueryError as error:
-                hint = "f changes the expression" if where else error.hint
+                hint = "f changes the expression" if self.where else error.hint
                 raise QueryError(str(error).partition("\n")[0], hint=hint) from error
 
         self.ask(self.rows, work, self._show)
         self.rows.focus()
+
+    def _listed(self) -> Listed:
+        return Listed(self.browser.case, self.run_id, self.where, self.order)
 
     def _show(self, page: Page) -> None:
         found = page.count or 0
@@ -107,7 +110,7 @@ class Requests(View):
             self.rows.empty(*self._nothing())
             return
         self.rows.begin(found)
-        self.rows.give(0, page.rows.dicts())
+        self.rows.give(0, page.rows)
 
     def _nothing(self) -> tuple[str, ...]:
         if self.where:
@@ -128,10 +131,9 @@ class Requests(View):
 
     def on_rows_needed(self, message: Rows.Needed) -> None:
         """Fetch the page that is in view."""
-        run, where, order, span = self.run_id, self.where, self.order, (message.offset, message.limit)
-        page = self.browser.requests.page
-        work = lambda stop: page(run, where, f"{order} NULLS LAST", span, stop)  # noqa: E731
-        self.ask(self.rows, work, lambda one: self.rows.give(one.offset, one.rows.dicts()), quiet=True)
+        listed, offset, limit, found = self._listed(), message.offset, message.limit, self.rows.count
+        work = lambda stop: listed.page(offset, limit, found, stop)  # noqa: E731
+        self.ask(self.rows, work, lambda one: self.rows.give(one.offset, one.rows), quiet=True)
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         """A request opens."""
@@ -190,13 +192,8 @@ class Requests(View):
         if self.order != SLOWEST_FIRST:
             self.order = SLOWEST_FIRST
             self.load()
-        place_of = self.browser.requests.place_of
-        self.ask(
-            self.head,
-            lambda stop: place_of(f"ttft_percentile_ratio <= {ratio!r}", stop),
-            self._gone,
-            quiet=True,
-        )
+        listed = self._listed()
+        self.ask(self.head, lambda stop: listed.place_at(ratio, stop), self._gone, quiet=True)
 
     def _gone(self, place: int | None) -> None:
         if place is None:
