@@ -307,9 +307,9 @@ FROM counted
 INNER JOIN span ON counted.run_id = span.run_id
 WINDOW upto AS (PARTITION BY counted.run_id ORDER BY counted.bucket);
 
--- One row per candidate and trait.  What happens around a request is looked at over one length of time, the run's median of
+-- The candidates and what is known of each.  What happens around a request is looked at over one length of time, the run's median of
 -- the measure, for slow and fast alike: whoever stays longer sees more of everything, and that would set apart nothing.
-CREATE VIEW _tail_trait AS
+CREATE VIEW _tail_request AS
 WITH placed AS (
     SELECT
         c.run_id,
@@ -458,29 +458,51 @@ served AS (
             mine.source_id = server_request.source_id AND mine.line_no = server_request.line_no
             AND mine.request_id = server_request.request_id
     GROUP BY mine.source_id, mine.line_no, mine.request_id
-),
-
-named AS (
-    SELECT
-        w.*,
-        server.service,
-        server_source.path AS server_path,
-        coalesce(w.label, client_source.path) AS client_name,
-        CASE
-            WHEN len(stream.chunk_offset_s) > 2
-                THEN list_max(list_transform(
-                        list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
-                    ))
-        END AS gap_s
-    FROM stepped AS w
-    LEFT JOIN served AS server
-        ON w.server_source_id = server.source_id AND w.server_line_no = server.line_no AND w.request_id = server.request_id
-    LEFT JOIN source AS server_source ON w.server_source_id = server_source.source_id
-    LEFT JOIN source AS client_source ON w.client_source_id = client_source.source_id
-    LEFT JOIN client_stream AS stream
-        ON w.measure <> 'ttft' AND w.client_source_id = stream.source_id AND w.client_line_no = stream.line_no
 )
 
+SELECT
+    w.run_id,
+    w.request_id,
+    w.measure,
+    w.measure_s,
+    w.request_count,
+    w.tail_ratio,
+    w.median_s,
+    w.threshold_s,
+    w.is_slow,
+    w.arrival_ts,
+    w.input_tokens,
+    w.output_tokens,
+    w.cached_input_tokens,
+    w.preemption_count,
+    w.streamed,
+    w.arrivals_in_second,
+    w.line_count,
+    w.there_count,
+    w.mates_tokens,
+    w.sm_ratio,
+    w.sm_clock_mhz,
+    w.power_w,
+    w.step_s,
+    server.service,
+    server_source.path AS server_path,
+    coalesce(w.label, client_source.path) AS client_name,
+    CASE
+        WHEN len(stream.chunk_offset_s) > 2
+            THEN list_max(list_transform(
+                    list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
+                ))
+    END AS gap_s
+FROM stepped AS w
+LEFT JOIN served AS server
+    ON w.server_source_id = server.source_id AND w.server_line_no = server.line_no AND w.request_id = server.request_id
+LEFT JOIN source AS server_source ON w.server_source_id = server_source.source_id
+LEFT JOIN source AS client_source ON w.client_source_id = client_source.source_id
+LEFT JOIN client_stream AS stream
+    ON w.measure <> 'ttft' AND w.client_source_id = stream.source_id AND w.client_line_no = stream.line_no;
+
+-- One row per candidate and trait.
+CREATE VIEW _tail_trait AS
 SELECT
     run_id,
     request_id,
@@ -516,11 +538,12 @@ FROM (
             {'factor_index': 16, 'amount': NULL, 'level': client_name},
             {'factor_index': 17, 'amount': NULL, 'level': CASE WHEN streamed THEN 'streamed' WHEN NOT streamed THEN 'not streamed' END}
         ]) AS trait
-    FROM named
+    FROM _tail_request
 )
 WHERE trait.factor_index <> 11 OR measure <> 'ttft';
 
 COMMENT ON VIEW _trait_kind IS 'One row per thing that can set a request apart.';
 COMMENT ON VIEW _tail_candidate IS 'One row per run, measure and request that is compared.';
 COMMENT ON VIEW _request_load IS 'One row per run and moment of its grid: what had happened up to it.';
+COMMENT ON VIEW _tail_request IS 'One row per run, measure and compared request, with what is known of it.';
 COMMENT ON VIEW _tail_trait IS 'One row per run, measure, compared request and thing that can set it apart.';

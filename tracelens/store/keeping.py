@@ -20,7 +20,7 @@ _TIMING: Final = "_request_timing"
 KEPT: Final = (
     _TIMING, "_clock_line", "gpu_alignment", "engine_state", "run_setting", "time_window", "binding_limit", "gpu_load",
     "metric_latency", "prompt_length_curve", "queue_wait_estimate", "_run_measure", "_latency_slice", "_tail_candidate",
-    "tail_excess", "tail_factors", "_client_pause", "_stream_shape",
+    "_tail_request", "tail_excess", "tail_factors", "_client_pause", "_stream_shape",
 )  # fmt: skip
 """The views, those before that others are made of."""
 _READING: Final = frozenset((*KEPT, "request", "_request_percentile"))
