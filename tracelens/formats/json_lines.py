@@ -28,6 +28,7 @@ TEXT_CHARS: Final = 2000
 
 _LARGEST_COUNT: Final = 2**53
 _NUMERAL: Final = re.compile(r"\s*[+-]?\d{1,30}(\.\d{0,30})?([eE][+-]?\d{1,3})?\s*")
+_HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 _SLOW_MARKS: Final = ("NaN", "Infinity")
 
 
@@ -158,7 +159,7 @@ def text_or_json(value: Any) -> str | None:
 
 def hex_id(value: Any, digits: int = 32) -> str | None:
     """Return a trace id as lower-case hex, None when it is none (all zeros is W3C's "no trace")."""
-    if not isinstance(value, str) or not re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value):
+    if not isinstance(value, str) or len(value) != digits or value.strip(_HEX_DIGITS):
         return None
     return value.lower() if value.strip("0") else None
 
