@@ -7,6 +7,7 @@ import io
 import threading
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,3 +75,31 @@ def test_pages_of_requests_follow_one_another_from_either_end(case: Path) -> Non
         ratios = [row["ttft_percentile_ratio"] for row in one.query("request_list").dicts()]
         place = replace(listed, where="", order="ttft_s DESC").place_at(0.5, Stop())
         assert place == next(at for at, ratio in enumerate(ratios) if ratio is not None and ratio <= 0.5)
+
+
+def test_every_measure_of_a_run_is_kept_and_a_request_is_found_by_an_index(case: Path) -> None:
+    with tracelens.open(case) as one:
+        kept = one.sql("SELECT measure FROM _run_measure_row ORDER BY ALL").rows
+        assert kept == one.sql("SELECT unnest(_run_measures()) AS measure ORDER BY ALL").rows
+        assert one.sql(
+            "SELECT count(*) FROM duckdb_indexes() WHERE table_name = '_request_timing_row'"
+        ).rows == [(1,)]
+
+
+def test_one_request_is_laid_beside_the_others_as_a_plain_reading_of_all_of_them_says(case: Path) -> None:
+    with tracelens.open(case) as one:
+        rows = [row for row in one.query("requests").dicts() if row["arrival_basis"] == "span"]
+        me = max(rows, key=lambda row: row["e2e_s"])
+        begin, end = me["arrival_ts"], me["arrival_ts"] + timedelta(seconds=me["e2e_s"])
+        beside = [
+            row["request_id"]
+            for row in rows
+            if row is not me
+            and row["arrival_ts"] < end
+            and row["arrival_ts"] + timedelta(seconds=row["e2e_s"]) > begin
+        ]
+        assert beside
+        (company,) = one.query("request_company", request=me["request_id"]).dicts()
+        assert company["overlapping_count"] == len(beside)
+        found = one.query("request_neighbours", request=me["request_id"], top=1000).dicts()
+        assert sorted(row["request_id"] for row in found) == sorted(beside)

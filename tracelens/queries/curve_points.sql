@@ -6,7 +6,7 @@ top requests, all outliers (up to top) and an even choice of the others; point_c
 run = ""
 top = 2000
 */
-WITH point AS (
+WITH point AS NOT MATERIALIZED (
     SELECT
         run_id,
         request_id,
@@ -20,27 +20,40 @@ WITH point AS (
     WHERE ($run = '' OR run_id = $run) AND input_tokens IS NOT NULL AND abs(coalesce(ttft_s, client_ttft_s)) < 1e10
 ),
 
-chosen AS (
-    SELECT *
+told AS (
+    SELECT
+        run_id,
+        max(measured_at) AS measured_at
     FROM point
-    QUALIFY measured_at = max(measured_at) OVER (PARTITION BY run_id)
+    GROUP BY run_id
 ),
 
-fitted AS (
+fitted AS NOT MATERIALIZED (
     SELECT
-        chosen.*,
-        curve.intercept_s + curve.slope_s_per_1k_tokens * chosen.input_tokens / 1000.0 AS line_s,
-        chosen.ttft_s - curve.intercept_s - curve.slope_s_per_1k_tokens * chosen.input_tokens / 1000.0 AS above_s
-    FROM chosen
-    INNER JOIN prompt_length_curve AS curve ON chosen.run_id = curve.run_id
+        point.*,
+        curve.intercept_s + curve.slope_s_per_1k_tokens * point.input_tokens / 1000.0 AS line_s,
+        point.ttft_s - curve.intercept_s - curve.slope_s_per_1k_tokens * point.input_tokens / 1000.0 AS above_s
+    FROM point
+    INNER JOIN told ON point.run_id = told.run_id AND point.measured_at = told.measured_at
+    INNER JOIN prompt_length_curve AS curve ON point.run_id = curve.run_id
+),
+
+usual AS (
+    SELECT
+        run_id,
+        median(abs(above_s)) AS distance_s,
+        count(*) AS point_count
+    FROM fitted
+    GROUP BY run_id
 ),
 
 judged AS (
     SELECT
-        *,
-        coalesce(abs(above_s) > 4 * median(abs(above_s)) OVER (PARTITION BY run_id), FALSE) AS is_outlier,
-        count(*) OVER (PARTITION BY run_id) AS point_count
+        fitted.*,
+        coalesce(abs(fitted.above_s) > 4 * usual.distance_s, FALSE) AS is_outlier,
+        usual.point_count
     FROM fitted
+    INNER JOIN usual ON fitted.run_id = usual.run_id
 ),
 
 placed AS (
