@@ -80,12 +80,13 @@ def main() -> None:
     asked: Any = parser.parse_args()
     rules = [rule for rule in rulebook() if rule.params]
     paths = sorted(asked.cases.glob("*.duckdb"))
-    found = [change for path in paths for change in changes(path, rules, asked.by)]
-    rows = [
-        HEADS,
-        ("---",) * len(HEADS),
-        *(change.cells for change in sorted(found, key=lambda one: one.cells)),
-    ]
+    rows = [HEADS, ("---",) * len(HEADS)]
+    found: list[Change] = []
+    for path in paths:
+        here = sorted(changes(path, rules, asked.by), key=lambda one: one.cells)
+        print(path.stem, *(" | ".join(one.cells) for one in here), sep="\n  ", flush=True)
+        found += here
+    rows += [change.cells for change in sorted(found, key=lambda one: one.cells)]
     tried = 2 * len(paths) * sum(len(rule.params) for rule in rules)
     told = f"{len(found)} of {tried} verdicts change, in {len({one.threshold for one in found})} thresholds."
     text = "\n".join(["| " + " | ".join(row) + " |" for row in rows] + ["", told]) + "\n"
