@@ -173,7 +173,9 @@ def test_a_mark_and_its_note_are_kept_beside_the_case(driven, demo_path) -> None
         await drive.press("a")
         drive.app.screen.query_one("Input").value = "seen with [Ana]"
         await drive.press("enter")
-        await drive.press("down", "m")
+        await drive.press("m")
+        assert drive.app.marks.on("finding", "queue.seats_exhausted").note == "seen with [Ana]"
+        await drive.press("down", "m", "m", "m")
 
     try:
         driven(demo_path, steps)

@@ -22,6 +22,7 @@ class Marks:
         self._app = app
         self._marks: tuple[Mark, ...] = ()
         self._trouble = ""
+        self._warned_of: Mark | None = None
 
     def read(self) -> None:
         """Read them; a file that is none of ours is told, and never written over."""
@@ -37,9 +38,14 @@ class Marks:
         return next((mark for mark in self._marks if (mark.kind, mark.run, mark.name) == wanted), None)
 
     def toggle(self, mark: Mark) -> None:
-        """Make a mark, or take it away with its note."""
-        there = self.on(mark.kind, mark.name) is not None
-        self._keep(without_mark(self._marks, mark) if there else with_mark(self._marks, mark))
+        """Make a mark, or take it away; one with a note goes only when asked twice."""
+        there = self.on(mark.kind, mark.name)
+        if there is not None and there.note and there != self._warned_of:
+            self._warned_of = there
+            self._app.notify("m again takes the mark and its note away", severity="warning", markup=False)
+            return
+        self._warned_of = None
+        self._keep(with_mark(self._marks, mark) if there is None else without_mark(self._marks, mark))
 
     def annotate(self, mark: Mark) -> None:
         """Ask for a note, and keep it with a mark."""
@@ -66,9 +72,8 @@ class Marks:
         except SourceError as error:
             self._app.notify(told(error), severity="error", markup=False)
             return
-        self._app.notify(
-            f"{'marked' if len(marks) >= len(self._marks) else 'mark taken away'} ({path.name})", markup=False
-        )
+        said = "mark taken away" if len(marks) < len(self._marks) else "marked"
+        self._app.notify(f"{said} ({path.name})", timeout=3, markup=False)
         self._marks = marks
         for view in self._app.views():
             view.marks_changed()

@@ -125,7 +125,10 @@ class View(Asking):
     def _rank_of(self, active: ActiveBinding, own: set[str]) -> int:
         """Keys of the focused part first, then the screen's own, those of all screens, the app's."""
         if active.node is self.app:
-            return 2 if self.opens_first and active.binding.action.startswith("open_screen") else 4
+            action = active.binding.action
+            if self.opens_first and action == "choose_run":
+                return 1
+            return 2 if self.opens_first and action.startswith("open_screen") else 4
         if active.node is not self:
             return 0
         return 1 if active.binding.action in own else 3

@@ -106,9 +106,10 @@ def stage_lines(rows: Sequence[Facts], run: str, width: int, ink: Ink) -> Iterat
     known = max(len(_known_in(row)) for row in rows)
     share = max(min(width - _BEFORE_SHARE - known - 1, _SHARE), 1)
     for one in runs:
-        title = f"stages of run {clean(one)}" if len(runs) > 1 else "stages"
+        if len(runs) > 1:
+            yield Text(shorten(f"run {clean(one)}", width), style=ink.strong if one == run else ink.dim)
         yield Text(
-            f"{shorten(title, 14):<14}{heads}  {'of TTFT':>7}  {'':<{share}} {'known in':>{known}}",
+            f"{'stages':<14}{heads}  {'of TTFT':>7}  {'':<{share}} {'known in':>{known}}",
             style=ink.head,
             no_wrap=True,
         )

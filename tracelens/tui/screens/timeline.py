@@ -66,7 +66,7 @@ class Timeline(View):
         super().__init__()
         self.lanes = LanePane("the time", name="lanes")
         self.found = Pane("the rules", name="found")
-        self.plot = PlotextPlot(id="plot")
+        self.plot = PlotextPlot(id="plot", classes="-none")
         self.scene = parts.Scene()
         self._span: tuple[datetime, datetime] | None = None
 
