@@ -20,7 +20,7 @@ from tracelens import check as checking
 from tracelens import resources
 from tracelens.rulebook import rulebook
 from tracelens.store import Store
-from tracelens.store.schema import compute_requests, keep_requests
+from tracelens.store.keeping import keep_requests, open_requests
 
 OUT: Final = Path(__file__).parent / "out"
 COPIED: Final = (
@@ -38,7 +38,7 @@ def big_case(path: Path, requests: int) -> int:
     path.unlink(missing_ok=True)
     tracelens.ingest([str(resources.demo_incident())], case=path)
     connection = duckdb.connect(str(path))
-    compute_requests(connection)
+    open_requests(connection)
     have = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]
     for table in COPIED:
         copies = -(-requests // have) // (STREAMS if table == "client_stream" else 1)

@@ -81,6 +81,8 @@ _REST: Final = (
 )
 """Where no quotation marks tell its end, the line ends with what was said."""
 
+_ALL_SIGNS: Final = sorted({*_SECRET_SIGNS, "@", *_SPEECH[0], *_UNREAD_SPEECH[0]})
+
 _KEYED: Final = rf"(?i)^(?:.*[._-])?(?:{_WORDS}|token|authorization)$"
 _NO_VALUE: Final = ("None", "none", "null", "", "False", "True", "[]", "['']")
 
@@ -94,6 +96,8 @@ def scrubbed(
 
 def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int) -> pl.DataFrame:
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    if not _shows_a_sign([frame[name] for name in texts]):
+        return _keys(frame)
     changed: list[pl.Series] = []
     for name in texts:
         column = frame[name]
@@ -103,6 +107,14 @@ def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int)
         if clean is not column:
             changed.append(clean)
     return _keys(frame.with_columns(changed) if changed else frame)
+
+
+def _shows_a_sign(columns: list[pl.Series]) -> bool:
+    """Whether anything in some columns shows a sign of what may not be kept: one search that nearly all of them pass."""
+    texts = [column.drop_nulls().rename("text") for column in columns]
+    return bool(texts) and bool(
+        pl.concat(texts).str.contains_any(_ALL_SIGNS, ascii_case_insensitive=True).any()
+    )
 
 
 def _told(column: pl.Series, keep_text: bool, *, is_free: bool, is_unread: bool) -> pl.Series:

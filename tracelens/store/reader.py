@@ -11,9 +11,10 @@ from typing import Any, Final, Self
 import duckdb
 
 from tracelens.errors import CaseError, QueryError
+from tracelens.store.keeping import KEPT
 from tracelens.store.listing import Listing
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import KEPT, READ_ONLY_SETTINGS, ddl, schema_version
+from tracelens.store.schema import READ_ONLY_SETTINGS, ddl, schema_version
 from tracelens.store.stopping import Stop
 
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"

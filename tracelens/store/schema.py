@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
@@ -49,60 +48,22 @@ def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
     connection.commit()
 
 
-KEPT: Final = ("request", "_request_timing")
-"""Views that a finished case has as rows: the join of all sources per request, and its pieces.  The second holds the first."""
-
-
-def keep_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Compute what every question about requests begins with, and let its views read that.
-
-    Where that does not fit into memory the views go on computing it themselves.
-    """
-    columns = ", ".join(
-        row[0]
-        for row in connection.execute(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = 'request' ORDER BY column_index"
-        ).fetchall()
-    )
-    connection.begin()
-    try:
-        connection.execute("CREATE TABLE _request_row AS SELECT * FROM _request_timing")
-        connection.execute(f"CREATE OR REPLACE VIEW request AS SELECT {columns} FROM _request_row")  # noqa: S608
-        connection.execute("CREATE OR REPLACE VIEW _request_timing AS SELECT * FROM _request_row")
-        connection.execute(
-            "COMMENT ON TABLE _request_row IS 'One row per request: what request and _request_timing read.'"
-        )
-        for statement in _statements_on(connection, "COMMENT ON"):
-            connection.execute(statement)
-        connection.commit()
-    except duckdb.Error:
-        connection.rollback()
-
-
-def compute_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the views of `keep_requests` compute again, while the facts below them change."""
-    connection.execute("DROP TABLE IF EXISTS _request_row")
-    for statement in _statements_on(connection, "CREATE VIEW"):
-        connection.execute(statement.query.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
-    for statement in _statements_on(connection, "COMMENT ON"):
-        connection.execute(statement)
-
-
-def _statements_on(connection: duckdb.DuckDBPyConnection, verb: str) -> Iterator[duckdb.Statement]:
-    """The statements of the DDL that create, or comment on, the views of `KEPT`."""
-    begins = re.compile(rf"(?:--[^\n]*\n|\s)*{verb} (?:VIEW |COLUMN )?({'|'.join(KEPT)})\b(?!_)")
-    for _, text in ddl():
-        for statement in connection.extract_statements(text):
-            if begins.match(statement.query):
-                yield statement
-
-
 def memory_case() -> duckdb.DuckDBPyConnection:
     """An empty case in memory, for checks on views and queries.  It has no way out, like a case that is read."""
     connection = duckdb.connect(":memory:", config=dict(READ_ONLY_SETTINGS))
     apply_schema(connection)
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:
+    """Names and types of the columns of a table or view, in order; not of a temporary one that shadows it."""
+    rows = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $name AND database_name <> 'temp' "
+        "ORDER BY column_index",
+        {"name": name},
+    ).fetchall()
+    return dict(rows)
 
 
 def fact_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -118,7 +79,8 @@ def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]
     """Table and column of every instant in the fact tables."""
     tables = fact_tables(connection)
     found = connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' ORDER BY ALL"
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' "
+        "AND database_name <> 'temp' ORDER BY ALL"
     ).fetchall()
     return [(table, column) for table, column in found if table in tables]
 
@@ -132,5 +94,9 @@ def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping
     paths = [folder / f"{name}.sql", *sorted(folder.glob(f"{name}_[0-9]_*.sql"))]
     text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     for statement in connection.extract_statements(text):
-        wanted = {key: value for key, value in params.items() if key in statement.named_parameters}
-        connection.execute(statement, wanted or None)
+        connection.execute(statement, named_in(statement, params))
+
+
+def named_in(statement: duckdb.Statement, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Those of the parameters that a statement names."""
+    return {key: value for key, value in params.items() if key in statement.named_parameters} or None

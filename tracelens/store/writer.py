@@ -21,21 +21,21 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.holding import CaseLock
-from tracelens.store.placement import Placement, error, placed
+from tracelens.store.keeping import keep_requests, open_requests
+from tracelens.store.parts import load_parts
+from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     apply_schema,
-    compute_requests,
     fact_tables,
-    keep_requests,
     run_script,
     schema_version,
     stamp_columns,
 )
 
-WRITER_MEMORY: Final = "160MB"
-"""DuckDB's memory while a case is written; the parser needs the rest of the budget."""
-
+WRITER_SETTINGS: Final = {"memory_limit": "300MB", "enable_optimistic_write": "false"}
+"""How DuckDB writes a case: in the memory that parsing has left of the budget, each block once (tables that are written as they
+grow leave holes as large as they are)."""
 
 _FULL: Final = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
@@ -130,17 +130,17 @@ class CaseWriter:
         if known:
             Store(self.path).close()
             shutil.copyfile(target, self._partial)
-        connection = duckdb.connect(str(self._partial), config={"memory_limit": WRITER_MEMORY})
+        connection = duckdb.connect(str(self._partial), config=dict(WRITER_SETTINGS))
         self._partial.chmod(0o600)
-        if known:
-            compute_requests(connection)
-            connection.execute("CHECKPOINT")
-        else:
+        if not known:
             apply_schema(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
             )
+        open_requests(connection)
+        if known:
+            connection.execute("CHECKPOINT")
         return connection
 
     def keep_property(self, key: str, value: str) -> None:
@@ -187,24 +187,8 @@ class CaseWriter:
         return int(source_id)
 
     def load(self, table: str, parts: Sequence[Path], source: tuple[str, int], placement: Placement) -> int:
-        """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows.
-
-        A file ``loading/TABLE.sql`` shapes the rows of ``part`` first, where a table needs that.
-        """
-        run_id, source_id = source
-        if not parts:
-            return 0
-        self._connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW part AS {self._placed(table, parts, placement)}"
-        )
-        special = resources.loading() / f"{table}.sql"
-        shape = special.read_text(encoding="utf-8") if special.exists() else "SELECT * FROM part"
-        before = self._count(table, source_id)
-        self._connection.execute(
-            f"INSERT INTO {table} BY NAME SELECT $run AS run_id, $source AS source_id, * FROM ({shape})",  # noqa: S608
-            {"run": run_id, "source": source_id},
-        )
-        return self._count(table, source_id) - before
+        """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows."""
+        return load_parts(self._connection, table, parts, source, placement)
 
     def span(self, source_id: int, ends: Sequence[tuple[int, datetime]], placement: Placement) -> None:
         """Enter a source's first and last instant, out of some (line number, stamp as written) that have them."""
@@ -225,24 +209,6 @@ class CaseWriter:
 
     def _count(self, table: str, source_id: int) -> int:
         return int(self.rows(f"SELECT count(*) FROM {table} WHERE source_id = $id", {"id": source_id})[0][0])  # noqa: S608
-
-    def _placed(self, table: str, parts: Sequence[Path], placement: Placement) -> str:
-        """Rows of the parts, stamps on UTC; columns that a format does not write are there, and NULL."""
-        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
-        scan = f"read_parquet([{files}], union_by_name = true)"
-        written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
-        stamps = [name for name, kind in written.items() if kind == "TIMESTAMP"]
-        changed = {name: placed(name, placement) for name in stamps}
-        if "error_s" in written and stamps:
-            changed["error_s"] = error("error_s", stamps[0], placement)
-        replaced = ", ".join(f"{text} AS {name}" for name, text in changed.items())
-        columns = self.rows(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
-        )
-        missing = "".join(
-            f", NULL AS {name}" for (name,) in columns if name not in {*written, "run_id", "source_id"}
-        )
-        return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''}{missing} FROM {scan}"  # noqa: S608
 
     def derive(self, run_id: str, source_id: int) -> dict[str, int]:
         """Enter what the scrapes of a source say of engine, GPUs and settings; returns the number of rows by table."""

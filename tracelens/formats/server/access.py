@@ -15,9 +15,7 @@ from tracelens.formats.server.distinct import behind, of_distinct, up_to
 from tracelens.formats.server.framing import LEVELS, PREFIX
 
 _ASKED: Final = r"(?P<method>[A-Z]+) (?P<path>\S+) HTTP/[\d.]+\" (?P<status>\d{3})(?: [A-Za-z' -]*)?$"
-UVICORN: Final = (
-    rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S*) - \"{_ASKED}"
-)
+UVICORN: Final = rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?(?P<client_addr>\S*) - \"{_ASKED}"
 _WITH_LEVEL: Final = rf"^{PREFIX}(?:{LEVELS}):\s+\S* - \"[A-Z]+ \S+ HTTP/[\d.]+\" \d{{3}}(?: [A-Za-z' -]*)?$"
 _LEAD: Final = rf"^(?P<processes>{PREFIX})(?:(?:{LEVELS}):\s+)?$"
 _BETWEEN: Final = ' - "'
@@ -37,7 +35,9 @@ def access_lines(frame: pl.DataFrame) -> pl.DataFrame:
     left = split["status"].is_null()
     if left.any():
         again = frame.filter(left).with_columns(pl.col("text").str.extract_groups(UVICORN).struct.unnest())
-        split = pl.concat([split.filter(~left), again.select(split.columns)]).sort("line_no", maintain_order=True)
+        split = pl.concat([split.filter(~left), again.select(split.columns)]).sort(
+            "line_no", maintain_order=True
+        )
     return split.select(
         "line_no",
         "method",
@@ -56,9 +56,13 @@ def _by_parts(frame: pl.DataFrame) -> pl.DataFrame:
     parts = frame.select(before=up_to(text, cut), asked=behind(text, cut + len(_BETWEEN)))
     lead = parts["before"].str.strip_chars_end(_ADDRESS_CHARS)
     asked = of_distinct(
-        parts["asked"], {name: text.str.extract_groups(rf"^{_ASKED}").struct.field(name) for name in ("method", "path", "status")}
+        parts["asked"],
+        {
+            name: text.str.extract_groups(rf"^{_ASKED}").struct.field(name)
+            for name in ("method", "path", "status")
+        },
     )
     begun = of_distinct(lead, {"processes": text.str.extract(_LEAD), "fits": text.str.contains(_LEAD)})
-    address = parts.select(client_addr=behind(pl.col("before"), lead.str.len_bytes()))
+    address = parts.select(client_addr=behind(pl.col("before"), pl.lit(lead).str.len_bytes()))
     whole = pl.concat([frame.select("line_no", "after"), address, begun, asked], how="horizontal")
     return whole.with_columns(status=pl.when("fits").then("status")).drop("fits")

@@ -26,9 +26,7 @@ LEVELS: Final = "DEBUG|INFO|WARNING|ERROR|CRITICAL|TRACE"
 PREFIX: Final = r"(?:\([^()]*? pid=\d+(?:, ip=[^)]*)?\) ?)*"
 """Any number of process prefixes, such as ``(EngineCore_DP0 pid=7) (RayWorkerWrapper pid=2, ip=10.0.0.9) ``."""
 
-_PARTS: Final = (
-    rf"(?P<processes>{PREFIX})(?P<level>{LEVELS}) (?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\]"
-)
+_PARTS: Final = rf"(?P<processes>{PREFIX})(?P<level>{LEVELS}) (?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<origin>[^\]\s:]+:\d+)\]"
 HEADER: Final = rf"^(?P<header>{_PARTS} ?)"
 """The header of one line, colours and line end already off."""
 
