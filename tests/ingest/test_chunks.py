@@ -225,3 +225,13 @@ SAMPLES = [
 def test_cutting_a_sample_anywhere_gives_the_same_parts(path: Path, tmp_path: Path) -> None:
     expected = cut_into(path, None, tmp_path / "whole")
     assert cut_into(path, size_for(path), tmp_path / "cut") == expected
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+def test_the_number_of_threads_changes_nothing(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = REPO / "sample_logs" / "vllm_log" / "v0.17-0.30_v1.log"
+    expected = cut_into(path, None, tmp_path / "whole")
+    monkeypatch.setattr("tracelens.ingestion.parts.WORKERS", threads)
+    assert cut_into(path, 800, tmp_path / "cut") == expected

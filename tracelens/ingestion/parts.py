@@ -1,7 +1,8 @@
 """From one input to Parquet parts, one per table and chunk, on all cores.
 
 The calling thread reads and cuts; worker threads parse (Polars lets go of the interpreter lock) and write the parts;
-the calling thread takes the results back in file order and carries the last stamp over the cuts.
+the calling thread takes the results back in file order and carries the last stamp over the cuts.  A piece of a line that
+fills chunks is parsed alone: what is made of a line takes many times its room.
 """
 
 from __future__ import annotations
@@ -201,19 +202,20 @@ def parse_source(  # noqa: PLR0913 - four of them have a default or a name
     kind, claim = task
     work = _Task(kind, claim, folder, keep_text, prompt_key)
     stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps))
-    pending: deque[Future[_Done]] = deque()
+    pending: deque[tuple[Future[_Done], int]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
         try:
             for index, (data, first_line_no, context) in enumerate(_cut(kind, claim, reading, chunk_bytes)):
-                pending.append(pool.submit(work.run, data, first_line_no, index, context))
-                while len(pending) > WORKERS:
-                    stitched.take(pending.popleft().result())
+                weight = 1 if b"\n" in data else WORKERS + 1
+                while pending and sum(one for _, one in pending) + weight > WORKERS + 1:
+                    stitched.take(pending.popleft()[0].result())
+                pending.append((pool.submit(work.run, data, first_line_no, index, context), weight))
                 if on_read:
                     on_read(reading.bytes_read)
             while pending:
-                stitched.take(pending.popleft().result())
+                stitched.take(pending.popleft()[0].result())
         except BaseException:
-            for future in pending:
+            for future, _ in pending:
                 future.cancel()
             raise
     return stitched.whole

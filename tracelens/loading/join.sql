@@ -84,6 +84,7 @@ WITH based AS (
         event_ts
     FROM request_event
     WHERE run_id = $run
+        AND (SELECT count(DISTINCT told.source_id) > 1 FROM request_event AS told WHERE told.run_id = $run)
 ),
 
 part AS (
@@ -166,13 +167,21 @@ WHERE request_event.run_id = $run
 
 -- 2. Client rows to server requests, by the surest key first.
 CREATE OR REPLACE TEMP TABLE server_side AS
-SELECT DISTINCT request_id
-FROM request_event
-WHERE run_id = $run
+WITH client AS (
+    SELECT count(*) > 0 AS is_there
+    FROM client_request
+    WHERE run_id = $run
+)
+
+SELECT DISTINCT event.request_id
+FROM request_event AS event
+CROSS JOIN client
+WHERE event.run_id = $run AND client.is_there
 UNION
-SELECT request_id
-FROM server_request
-WHERE run_id = $run AND request_id IS NOT NULL AND measured_by <> 'response';
+SELECT request.request_id
+FROM server_request AS request
+CROSS JOIN client
+WHERE request.run_id = $run AND request.request_id IS NOT NULL AND request.measured_by <> 'response' AND client.is_there;
 
 CREATE OR REPLACE TEMP TABLE by_position AS
 WITH file AS (

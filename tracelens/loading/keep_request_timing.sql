@@ -2,6 +2,7 @@
 CREATE TABLE _request_timing_row AS
 SELECT
     *,
+    row_number() OVER () AS request_no,
     NULL::DOUBLE AS ttft_percentile_ratio
 FROM _request_timing;
 

@@ -8,69 +8,96 @@
 -- Where clients choose them, ids are used again: by a server that is started anew, or by a client that sends its request once
 -- more.  A request that begins anew behind a start of the server, or behind its own end, is another one.  Starts that stand
 -- in other files are left to join.sql.
-WITH written AS (
-    SELECT NULL::VARCHAR AS engine_id
-    WHERE FALSE
-    UNION ALL BY NAME
-    SELECT *
-    FROM part
+--
+-- Ids are long and each is another, so every step on all of them costs: they are grouped and joined as seldom as can be.
+CREATE OR REPLACE TEMP VIEW written AS
+SELECT NULL::VARCHAR AS engine_id
+WHERE FALSE
+UNION ALL BY NAME
+SELECT *
+FROM part;
+
+CREATE OR REPLACE TEMP TABLE shortened AS
+WITH target AS MATERIALIZED (
+    SELECT
+        logged_id,
+        bool_or(event <> 'aborted') AS is_external
+    FROM written
+    WHERE event IN ('received', 'finished', 'failed', 'aborted')
+    GROUP BY logged_id
 ),
 
-external AS (
-    SELECT DISTINCT logged_id
+parted AS (
+    SELECT
+        logged_id,
+        substr(logged_id, -9, 1) = '-' AND regexp_matches(right(logged_id, 8), '^[0-9a-f]{8}$') AS has_suffix,
+        contains(logged_id, '_') AND regexp_matches(logged_id, '^\d+_') AS has_number
     FROM written
-    WHERE event IN ('received', 'finished', 'failed')
-),
-
-target AS (
-    SELECT logged_id
-    FROM external
-    UNION
-    SELECT logged_id
-    FROM written
-    WHERE event = 'aborted'
-),
-
-internal AS (
-    SELECT DISTINCT logged_id
-    FROM written
-    WHERE event NOT IN ('received', 'finished', 'failed') AND logged_id NOT IN (SELECT external.logged_id FROM external)
+    WHERE event NOT IN ('received', 'finished', 'failed')
 ),
 
 candidate AS (
     SELECT
         logged_id,
-        unnest([
-            regexp_replace(logged_id, '-[0-9a-f]{8}$', ''),
-            regexp_replace(logged_id, '^\d+_', ''),
-            regexp_replace(regexp_replace(logged_id, '^\d+_', ''), '-[0-9a-f]{8}$', '')
-        ]) AS request_id,
-        unnest([2, 3, 4]) AS attempt
-    FROM internal
-    WHERE regexp_matches(logged_id, '^\d+_|-[0-9a-f]{8}$')
+        left(logged_id, -9) AS request_id,
+        2 AS attempt
+    FROM parted
+    WHERE has_suffix
+    UNION ALL
+    SELECT
+        logged_id,
+        regexp_replace(logged_id, '^\d+_', '') AS request_id,
+        3 AS attempt
+    FROM parted
+    WHERE has_number
+    UNION ALL
+    SELECT
+        logged_id,
+        regexp_replace(left(logged_id, -9), '^\d+_', '') AS request_id,
+        4 AS attempt
+    FROM parted
+    WHERE has_number AND has_suffix
     UNION ALL
     SELECT
         engine_id AS logged_id,
         logged_id AS request_id,
         1 AS attempt
     FROM written
-    WHERE engine_id IS NOT NULL
-),
+    WHERE engine_id IS NOT NULL AND engine_id <> logged_id
+)
 
-shortened AS (
+SELECT
+    candidate.logged_id,
+    arg_min(candidate.request_id, candidate.attempt) AS request_id
+FROM candidate
+INNER JOIN target ON candidate.request_id = target.logged_id
+WHERE candidate.attempt = 1 OR candidate.logged_id NOT IN (SELECT other.logged_id FROM target AS other WHERE other.is_external)
+GROUP BY candidate.logged_id;
+
+CREATE OR REPLACE TEMP VIEW named AS
+SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS request_id)
+FROM written
+LEFT JOIN shortened ON written.logged_id = shortened.logged_id;
+
+-- Nearly all ids begin once: only the others, and those few that share their hash, are looked at in order.
+CREATE OR REPLACE TEMP TABLE repeated AS
+SELECT hash(request_id) AS id_hash
+FROM named
+WHERE event IN ('received', 'added')
+GROUP BY id_hash
+HAVING count(*) FILTER (WHERE event = 'received') > 1 OR count(*) FILTER (WHERE event = 'added') > 1;
+
+-- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
+CREATE OR REPLACE TEMP TABLE again AS
+WITH lived AS MATERIALIZED (
     SELECT
-        candidate.logged_id,
-        arg_min(candidate.request_id, candidate.attempt) AS request_id
-    FROM candidate
-    INNER JOIN target ON candidate.request_id = target.logged_id
-    WHERE candidate.request_id <> candidate.logged_id
-    GROUP BY candidate.logged_id
-),
-
-named AS (
-    SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS request_id)
-    FROM written
-    LEFT JOIN shortened ON written.logged_id = shortened.logged_id
+        request_id,
+        line_no,
+        event,
+        bool_or(event = 'received') OVER (PARTITION BY request_id) AS is_received
+    FROM named
+    WHERE event NOT IN ('first_token', 'scheduled', 'preempted')
+        AND hash(request_id) IN (SELECT repeated.id_hash FROM repeated)
 ),
 
 server_start AS (
@@ -82,37 +109,21 @@ server_start AS (
         AND line_no > (SELECT min(written.line_no) FROM written)
 ),
 
--- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
 turn AS (
     SELECT
-        named.request_id,
-        named.line_no,
-        CASE WHEN named.event IN ('received', 'added') THEN 'begins' ELSE 'ends' END AS turn,
-        len(list_filter(server_start.line_nos, LAMBDA s: s < named.line_no)) AS start_no
-    FROM named
+        lived.request_id,
+        lived.line_no,
+        CASE WHEN lived.event IN ('received', 'added') THEN 'begins' ELSE 'ends' END AS turn,
+        len(list_filter(server_start.line_nos, LAMBDA s: s < lived.line_no)) AS start_no
+    FROM lived
     CROSS JOIN server_start
-    WHERE
-        named.event NOT IN ('first_token', 'scheduled', 'preempted')
-        AND (
-            named.event <> 'added'
-            OR named.request_id NOT IN (SELECT n.request_id FROM named AS n WHERE n.event = 'received' AND n.request_id IS NOT NULL)
-        )
-),
-
--- Nearly all ids begin once: only the others are looked at in order.
-repeated AS (
-    SELECT request_id
-    FROM turn
-    WHERE turn = 'begins' AND request_id IS NOT NULL
-    GROUP BY request_id
-    HAVING count(*) > 1
+    WHERE lived.event <> 'added' OR NOT lived.is_received
 ),
 
 told AS (
     SELECT
         request_id,
         line_no,
-        turn,
         turn = 'begins'
         AND (
             start_no > lag(CASE WHEN turn = 'begins' THEN start_no END IGNORE NULLS) OVER so_far
@@ -122,34 +133,25 @@ told AS (
             )
         ) AS is_again
     FROM turn
-    WHERE request_id IN (SELECT repeated.request_id FROM repeated)
     WINDOW so_far AS (PARTITION BY request_id ORDER BY line_no)
-),
+)
 
-again AS (
-    SELECT
-        request_id,
-        line_no,
-        1 + row_number() OVER (PARTITION BY request_id ORDER BY line_no) AS life_no
-    FROM told
-    WHERE is_again
-),
+SELECT
+    request_id,
+    list(line_no) AS line_nos
+FROM told
+WHERE is_again
+GROUP BY request_id;
 
-lived AS (
+WITH lived AS NOT MATERIALIZED (
     SELECT
         named.*,
-        again.life_no
-    FROM (SELECT * FROM named WHERE request_id IN (SELECT repeated.request_id FROM repeated)) AS named
-    ASOF LEFT JOIN again ON named.request_id = again.request_id AND named.line_no >= again.line_no
-    UNION ALL
-    SELECT
-        *,
-        NULL AS life_no
+        1 + len(list_filter(again.line_nos, LAMBDA s: s <= named.line_no)) AS life_no
     FROM named
-    WHERE request_id IS NULL OR request_id NOT IN (SELECT repeated.request_id FROM repeated)
+    LEFT JOIN again ON named.request_id = again.request_id
 ),
 
-numbered AS (
+numbered AS NOT MATERIALIZED (
     SELECT * REPLACE (CASE WHEN life_no > 1 THEN request_id || '#' || life_no ELSE request_id END AS request_id)
     FROM lived
 )

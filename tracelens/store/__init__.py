@@ -11,10 +11,9 @@ from tracelens.store.reader import Sitting, Store, sources_of
 from tracelens.store.result import Result
 from tracelens.store.schema import apply_schema, ddl, memory_case, schema_version
 from tracelens.store.stopping import Stop
-from tracelens.store.writer import WRITER_MEMORY, CaseWriter, SourceRow
+from tracelens.store.writer import CaseWriter, SourceRow
 
 __all__ = [
-    "WRITER_MEMORY",
     "CaseLock",
     "CaseWriter",
     "Column",

@@ -60,6 +60,16 @@ def memory_case() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def columns_of(connection: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:
+    """Names and types of the columns of a table or view, in order; not of a temporary one that shadows it."""
+    rows = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $name AND database_name <> 'temp' "
+        "ORDER BY column_index",
+        {"name": name},
+    ).fetchall()
+    return dict(rows)
+
+
 def fact_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Tables whose rows name a source, except `source` itself."""
     found = connection.execute(
@@ -73,7 +83,8 @@ def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]
     """Table and column of every instant in the fact tables."""
     tables = fact_tables(connection)
     found = connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' ORDER BY ALL"
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP' "
+        "AND database_name <> 'temp' ORDER BY ALL"
     ).fetchall()
     return [(table, column) for table, column in found if table in tables]
 
@@ -87,5 +98,9 @@ def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping
     paths = [folder / f"{name}.sql", *sorted(folder.glob(f"{name}_[0-9]_*.sql"))]
     text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     for statement in connection.extract_statements(text):
-        wanted = {key: value for key, value in params.items() if key in statement.named_parameters}
-        connection.execute(statement, wanted or None)
+        connection.execute(statement, named_in(statement, params))
+
+
+def named_in(statement: duckdb.Statement, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Those of the parameters that a statement names."""
+    return {key: value for key, value in params.items() if key in statement.named_parameters} or None

@@ -20,9 +20,11 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
+from tracelens.store.events import close_events, open_events
 from tracelens.store.holding import CaseLock
 from tracelens.store.keeping import compute_views, keep_views
-from tracelens.store.placement import Placement, error, placed
+from tracelens.store.parts import load_parts
+from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     NO_EXTENSIONS,
@@ -33,11 +35,11 @@ from tracelens.store.schema import (
     stamp_columns,
 )
 
-WRITER_MEMORY: Final = "160MB"
-"""DuckDB's memory while a case is written; the parser needs the rest of the budget."""
+WRITER_SETTINGS: Final = {**NO_EXTENSIONS, "memory_limit": "300MB", "enable_optimistic_write": "false"}
+"""How DuckDB writes a case: in the memory that parsing has left of the budget, each block once (tables that are written as they
+grow leave holes as large as they are)."""
 _KEEPER_MEMORY: Final = "320MB"
 """The same at the end, when nothing is parsed any more: a million requests are joined in 240 MB."""
-
 
 _FULL: Final = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
@@ -98,6 +100,7 @@ class CaseWriter:
                 if kind is None:
                     self._connection.execute(f"SET memory_limit = '{_KEEPER_MEMORY}'")
                     keep_views(self._connection)
+                    close_events(self._connection)
                     self._connection.execute("CHECKPOINT")
                 self._connection.close()
                 if kind is None:
@@ -133,19 +136,18 @@ class CaseWriter:
         if known:
             Store(self.path).close()
             shutil.copyfile(target, self._partial)
-        connection = duckdb.connect(
-            str(self._partial), config={**NO_EXTENSIONS, "memory_limit": WRITER_MEMORY}
-        )
+        connection = duckdb.connect(str(self._partial), config=dict(WRITER_SETTINGS))
         self._partial.chmod(0o600)
-        if known:
-            compute_views(connection)
-            connection.execute("CHECKPOINT")
-        else:
+        if not known:
             apply_schema(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
             )
+        open_events(connection)
+        if known:
+            compute_views(connection)
+            connection.execute("CHECKPOINT")
         return connection
 
     def keep_property(self, key: str, value: str) -> None:
@@ -192,24 +194,8 @@ class CaseWriter:
         return int(source_id)
 
     def load(self, table: str, parts: Sequence[Path], source: tuple[str, int], placement: Placement) -> int:
-        """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows.
-
-        A file ``loading/TABLE.sql`` shapes the rows of ``part`` first, where a table needs that.
-        """
-        run_id, source_id = source
-        if not parts:
-            return 0
-        self._connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW part AS {self._placed(table, parts, placement)}"
-        )
-        special = resources.loading() / f"{table}.sql"
-        shape = special.read_text(encoding="utf-8") if special.exists() else "SELECT * FROM part"
-        before = self._count(table, source_id)
-        self._connection.execute(
-            f"INSERT INTO {table} BY NAME SELECT $run AS run_id, $source AS source_id, * FROM ({shape})",  # noqa: S608
-            {"run": run_id, "source": source_id},
-        )
-        return self._count(table, source_id) - before
+        """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows."""
+        return load_parts(self._connection, table, parts, source, placement)
 
     def span(self, source_id: int, ends: Sequence[tuple[int, datetime]], placement: Placement) -> None:
         """Enter a source's first and last instant, out of some (line number, stamp as written) that have them."""
@@ -230,24 +216,6 @@ class CaseWriter:
 
     def _count(self, table: str, source_id: int) -> int:
         return int(self.rows(f"SELECT count(*) FROM {table} WHERE source_id = $id", {"id": source_id})[0][0])  # noqa: S608
-
-    def _placed(self, table: str, parts: Sequence[Path], placement: Placement) -> str:
-        """Rows of the parts, stamps on UTC; columns that a format does not write are there, and NULL."""
-        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in parts)
-        scan = f"read_parquet([{files}], union_by_name = true)"
-        written = dict(self.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {scan})"))  # noqa: S608
-        stamps = [name for name, kind in written.items() if kind == "TIMESTAMP"]
-        changed = {name: placed(name, placement) for name in stamps}
-        if "error_s" in written and stamps:
-            changed["error_s"] = error("error_s", stamps[0], placement)
-        replaced = ", ".join(f"{text} AS {name}" for name, text in changed.items())
-        columns = self.rows(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = $table", {"table": table}
-        )
-        missing = "".join(
-            f", NULL AS {name}" for (name,) in columns if name not in {*written, "run_id", "source_id"}
-        )
-        return f"SELECT * {f'REPLACE ({replaced})' if replaced else ''}{missing} FROM {scan}"  # noqa: S608
 
     def derive(self, run_id: str, source_id: int) -> dict[str, int]:
         """Enter what the scrapes of a source say of engine, GPUs and settings; returns the number of rows by table."""

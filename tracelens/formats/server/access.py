@@ -63,6 +63,6 @@ def _by_parts(frame: pl.DataFrame) -> pl.DataFrame:
         },
     )
     begun = of_distinct(lead, {"processes": text.str.extract(_LEAD), "fits": text.str.contains(_LEAD)})
-    address = parts.select(client_addr=behind(pl.col("before"), pl.lit(lead.str.len_bytes())))
+    address = parts.select(client_addr=behind(pl.col("before"), pl.lit(lead).str.len_bytes()))
     whole = pl.concat([frame.select("line_no", "after"), address, begun, asked], how="horizontal")
     return whole.with_columns(status=pl.when("fits").then("status")).drop("fits")

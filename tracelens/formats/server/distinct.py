@@ -19,8 +19,8 @@ def of_distinct(texts: pl.Series, said: Mapping[str, pl.Expr]) -> pl.DataFrame:
 
 
 def up_to(text: pl.Expr, end: pl.Expr) -> pl.Expr:
-    """The first `end` bytes of a text, NULL where `end` is; it must not lie inside a character."""
-    return pl.when(end.is_not_null()).then(text.cast(pl.Binary).bin.slice(0, end)).cast(pl.String)
+    """The first `end` bytes of a text, none of it where `end` is NULL; it must not lie inside a character."""
+    return text.cast(pl.Binary).bin.slice(0, end.fill_null(0)).cast(pl.String)
 
 
 def behind(text: pl.Expr, begin: pl.Expr) -> pl.Expr:

@@ -45,13 +45,16 @@ _HEADED: Final = re.compile(PLAIN)
 def rejoin(kinds: pl.DataFrame) -> pl.DataFrame:
     """Mend broken stats lines among records (``line_no, more_lines, text, level, kind, message``)."""
     message = pl.col("message")
-    has_tail = pl.col("text").shift(-1).str.contains(_TAIL) & pl.col("level").shift(-1).is_null()
-    below = has_tail & ~message.str.contains(_AT_END)
-    is_stats = kinds["kind"] == "stats"
-    if not is_stats.any():
+    stats = (kinds["kind"] == "stats").arg_true()
+    if not stats.len():
         return kinds
-    broken = (pl.col("kind") == "stats") & (~message.str.contains(STATS_WHOLE) | below.fill_null(value=False))
-    rows = kinds.select(broken.fill_null(value=False).arg_true()).to_series().to_list()
+    below = kinds[(stats + 1).filter(stats + 1 < kinds.height)].select(
+        has_tail=pl.col("text").str.contains(_TAIL) & pl.col("level").is_null()
+    )
+    has_tail = below["has_tail"].extend_constant(value=False, n=stats.len() - below.height)
+    has_more = pl.lit(has_tail) & ~message.str.contains(_AT_END)
+    broken = kinds[stats].select(~message.str.contains(STATS_WHOLE) | has_more).to_series()
+    rows = stats.filter(broken.fill_null(value=False)).to_list()
     columns = {name: kinds[name] for name in ("message", "text", "level", "kind")} if rows else {}
     mended = {row: whole for row in rows if (whole := _mended(columns, row)) is not None}
     return _replaced(kinds, mended)

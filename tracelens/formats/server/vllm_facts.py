@@ -10,11 +10,10 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.formats.server.distinct import behind, of_distinct
+from tracelens.formats.server.distinct import behind, of_distinct, up_to
 from tracelens.formats.server.quoting import STRING
 from tracelens.formats.server.vllm_samples import exact
 
-_ID_END: Final = r"^(\S+?): "
 _PROMPT: Final = rf"^(?:{STRING}|None)"
 _BEHIND_PROMPT: Final = (
     r"^, (?:prefix_pos: [^,]*,)?"
@@ -51,12 +50,13 @@ def _rest(frame: pl.DataFrame, prefix: str) -> pl.DataFrame:
 
 def received(frame: pl.DataFrame) -> pl.DataFrame:
     """``Received request ID: ...``: the request after chat template and tokenization, not its arrival."""
-    cut = _rest(frame, "Received request ").with_columns(logged_id=pl.col("rest").str.extract(_ID_END))
+    cut = _rest(frame, "Received request ")
+    end = pl.col("rest").str.find(": ", literal=True)
+    cut = cut.with_columns(logged_id=up_to(pl.col("rest"), end), params=behind(pl.col("rest"), end))
+    is_id = (pl.col("logged_id") != "") & ~pl.col("logged_id").str.contains(r"\s")
+    cut = cut.with_columns(logged_id=pl.when(is_id).then("logged_id"))
     old = cut["rest"].str.contains(": prompt: ", literal=True)
-    new = cut.filter(~old).with_columns(
-        params=behind(pl.col("rest"), pl.col("rest").str.find(": ", literal=True))
-    )
-    return pl.concat([_received(new), _received_with_prompt(cut.filter(old))])
+    return pl.concat([_received(cut.filter(~old)), _received_with_prompt(cut.filter(old).drop("params"))])
 
 
 def _received(frame: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from tracelens.formats.server.vllm_lines import LINE_FORMS
 from tracelens.formats.server.vllm_samples import STATS_WHOLE
 
 _BEGUN: Final = [place for place, form in enumerate(LINE_FORMS) if not form.contains]
-"""Forms that the beginning of a message tells."""
+"""Forms that the beginning of a message tells; no other form begins like one of them."""
 _SEARCHED: Final = sorted({form.starts for form in LINE_FORMS if form.contains and form.starts})
 _COUNTED: Final = r"^\d+ Engines Aggregated: "
 
@@ -35,7 +35,7 @@ def kinds_of(read: pl.DataFrame, *, bare: bool) -> pl.DataFrame:
 
 
 def _by_form(records: pl.DataFrame) -> pl.Series:
-    """The kind of each message.  Only those are searched further in whose beginning leaves that open.
+    """The kind of each message.  Only those are searched further in whose beginning says nothing or leaves that open.
 
     Places of the table until the end, since columns of text are slow to choose among.
     """
@@ -44,9 +44,8 @@ def _by_form(records: pl.DataFrame) -> pl.Series:
     frame = records.select(message.gather(rows))
     is_open = pl.any_horizontal([message.str.starts_with(start) for start in _SEARCHED])
     place = frame.select(_first_that_fits(_BEGUN)).to_series()
-    left = frame.select(
-        (is_open | (pl.lit(place).is_null() & message.str.contains(_COUNTED))).arg_true()
-    ).to_series()
+    left = place.is_null().arg_true()
+    left = left.filter(frame[left].select(is_open | message.str.contains(_COUNTED)).to_series())
     place = place.scatter(left, frame[left].select(_first_that_fits(range(len(LINE_FORMS)))).to_series())
     kinds = pl.Series([form.kind for form in LINE_FORMS]).gather(place)
     return pl.repeat(None, records.height, dtype=pl.String, eager=True).scatter(rows, kinds)
