@@ -25,6 +25,7 @@ from tracelens.store.placement import Placement, error, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     NO_EXTENSIONS,
+    SILENT,
     apply_schema,
     compute_requests,
     fact_tables,
@@ -134,6 +135,7 @@ class CaseWriter:
         connection = duckdb.connect(
             str(self._partial), config={**NO_EXTENSIONS, "memory_limit": WRITER_MEMORY}
         )
+        connection.execute(SILENT)
         self._partial.chmod(0o600)
         if known:
             compute_requests(connection)
