@@ -166,6 +166,23 @@ def test_duckdb_fetches_no_extension_while_it_reads_or_writes(
         assert [row[1:] for row in writer.rows(asked)] == off
 
 
+def test_a_slow_query_draws_no_bar_on_stdout_in_a_notebook(first_case: Path) -> None:
+    """DuckDB does where there is no script, as in ``python -c``, when a query takes more than two seconds."""
+    code = (
+        "import sys, tracelens\n"
+        "with tracelens.open(sys.argv[1]) as case:\n"
+        "    print(case.sql(\"SELECT current_setting('enable_progress_bar')\").rows)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(first_case)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=True,
+    )
+    assert ran.stdout == "[(False,)]\n"
+
+
 def test_a_formula_does_not_act_in_csv_and_json_has_it_as_it_is(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (LOGS / "client.jsonl").read_text().splitlines()]
     for row, text in zip(rows, FORMULAS, strict=False):

@@ -11,7 +11,7 @@ import duckdb
 
 from tracelens.errors import CaseError, QueryError
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import READ_ONLY_SETTINGS, schema_version
+from tracelens.store.schema import READ_ONLY_SETTINGS, SILENT, schema_version
 from tracelens.store.stopping import Stop
 
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"
@@ -128,9 +128,17 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
             f"{path}: no such case", hint="make one with: tracelens ingest FILES... --case " + str(path)
         )
     try:
-        return duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY_SETTINGS))
+        connection = duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY_SETTINGS))
     except duckdb.Error as error:
         raise CaseError(f"{path}: not a tracelens case ({_first_line(error)})", hint=_NO_CASE) from error
+    _silenced(connection)
+    return connection
+
+
+def _silenced(connection: duckdb.DuckDBPyConnection) -> None:
+    """No bar on stdout; where the file is open in this process already, its settings are locked and it is silent."""
+    with contextlib.suppress(duckdb.Error):
+        connection.execute(SILENT)
 
 
 def _open_read_only(path: Path) -> duckdb.DuckDBPyConnection:

@@ -20,6 +20,8 @@ NO_EXTENSIONS: Final = {
     "allow_community_extensions": "false",
 }
 """DuckDB fetches extensions from the network by itself, where it is let."""
+SILENT: Final = "SET enable_progress_bar = false"
+"""Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
 READ_ONLY_SETTINGS: Final = {
     **NO_EXTENSIONS,
     "temp_directory": "",
@@ -55,6 +57,7 @@ def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
 def memory_case() -> duckdb.DuckDBPyConnection:
     """An empty case in memory, for checks on views and queries.  It has no way out, like a case that is read."""
     connection = duckdb.connect(":memory:", config=dict(READ_ONLY_SETTINGS))
+    connection.execute(SILENT)
     apply_schema(connection)
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection

@@ -28,6 +28,7 @@ from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     NO_EXTENSIONS,
+    SILENT,
     apply_schema,
     fact_tables,
     run_script,
@@ -137,6 +138,7 @@ class CaseWriter:
             Store(self.path).close()
             shutil.copyfile(target, self._partial)
         connection = duckdb.connect(str(self._partial), config=dict(WRITER_SETTINGS))
+        connection.execute(SILENT)
         self._partial.chmod(0o600)
         if not known:
             apply_schema(connection)
