@@ -39,9 +39,11 @@ class Change:
 
 
 def moved(value: float, by: float) -> Iterator[float]:
-    """A threshold a part lower and higher; a ratio stays at most 1, a whole number moves by one at least."""
+    """A threshold a part lower and higher.  Of a ratio above a half its distance to 1 moves; a whole number moves by one at least."""
     for way in (-by, by):
         new = value * (1 + way)
+        if isinstance(value, float) and 0.5 < value < 1:
+            new = 1 - (1 - value) * (1 - way)
         if isinstance(value, int):
             new = max(
                 0, value + min(-1, round(value * way)) if way < 0 else value + max(1, round(value * way))
