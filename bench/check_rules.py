@@ -18,7 +18,6 @@ import tracelens
 from tracelens import resources
 from tracelens.rulebook import rulebook
 from tracelens.store import Store
-from tracelens.store.events import close_events, open_events
 from tracelens.store.keeping import compute_views, keep_views
 
 OUT: Final = Path(__file__).parent / "out"
@@ -37,7 +36,6 @@ def big_case(path: Path, requests: int) -> int:
     path.unlink(missing_ok=True)
     tracelens.ingest([str(resources.demo_incident())], case=path)
     connection = duckdb.connect(str(path))
-    open_events(connection)
     compute_views(connection)
     have = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]
     for table in COPIED:
@@ -49,7 +47,6 @@ def big_case(path: Path, requests: int) -> int:
         )
     begin = time.process_time()
     keep_views(connection)
-    close_events(connection)
     print(f"{time.process_time() - begin:8.3f} s  CPU to keep views as rows, at the end of an ingest")
     connection.execute("CHECKPOINT")
     found = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]

@@ -13,6 +13,7 @@ from typing import Final
 import duckdb
 
 from tracelens import resources
+from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import ddl, run_script
 
 _TIMING: Final = "_request_timing"
@@ -27,7 +28,7 @@ _READING: Final = frozenset((*KEPT, "request", "_request_percentile"))
 
 
 def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Compute each view and let it read what was computed."""
+    """Compute each view and let it read what was computed; then the events of requests in little room."""
     for view in KEPT:
         connection.begin()
         try:
@@ -37,6 +38,7 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.rollback()
     with contextlib.suppress(duckdb.Error):  # no rows to look up, or no memory for it
         run_script(connection, "keep_request_index", {})
+    close_events(connection)
     _comment(connection)
 
 
@@ -61,9 +63,14 @@ def _reading(connection: duckdb.DuckDBPyConnection, view: str) -> dict[str, str]
 
 
 def compute_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the views of `keep_views` compute again, while the facts below them change."""
-    for view in KEPT:
-        connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
+    """Let the views of `keep_views` compute, while the facts below them change: before anything is written to a case."""
+    open_events(connection)
+    found = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    rows = {_rows_of(view) for view in KEPT} & {row[0] for row in found}
+    if not rows:
+        return
+    for table in sorted(rows):
+        connection.execute(f"DROP TABLE {table}")
     creates = re.compile(rf"(?:--[^\n]*\n|\s)*CREATE VIEW ({'|'.join(_READING)}) AS\b")
     for _, text in ddl():
         for statement in connection.extract_statements(text):

@@ -20,7 +20,6 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
-from tracelens.store.events import close_events, open_events
 from tracelens.store.holding import CaseLock
 from tracelens.store.keeping import compute_views, keep_views
 from tracelens.store.parts import load_parts
@@ -101,7 +100,6 @@ class CaseWriter:
                 if kind is None:
                     self._connection.execute(f"SET memory_limit = '{_KEEPER_MEMORY}'")
                     keep_views(self._connection)
-                    close_events(self._connection)
                     self._connection.execute("CHECKPOINT")
                 self._connection.close()
                 if kind is None:
@@ -146,9 +144,8 @@ class CaseWriter:
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
             )
-        open_events(connection)
+        compute_views(connection)
         if known:
-            compute_views(connection)
             connection.execute("CHECKPOINT")
         return connection
 
