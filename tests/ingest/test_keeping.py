@@ -14,7 +14,7 @@ from tracelens.store.keeping import KEPT, compute_views, keep_views
 if TYPE_CHECKING:
     from pathlib import Path
 
-READ = (*KEPT, "request")
+READ = (*KEPT, "request", "request_event")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def rows(connection: duckdb.DuckDBPyConnection, view: str, names: list[str]) -> 
 def comments(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     return connection.execute(
         "SELECT table_name, column_name, comment FROM duckdb_columns() "
-        "WHERE NOT internal AND NOT starts_with(table_name, '_') ORDER BY ALL"
+        "WHERE NOT internal AND database_name <> 'temp' AND NOT starts_with(table_name, '_') ORDER BY ALL"
     ).fetchall()
 
 

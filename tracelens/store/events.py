@@ -47,6 +47,7 @@ def open_events(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP VIEW {main}.{_EVENT}; DROP TABLE _request_event")
         for text in _statements(connection, "CREATE TABLE"):
             connection.execute(text.replace(f"TABLE {_EVENT}", f"TABLE {main}.{_EVENT}", 1))
+        _comment(connection, "TABLE")
     else:
         connection.execute(f"DELETE FROM {main}.{_EVENT}")  # noqa: S608
 
@@ -85,9 +86,15 @@ def _store(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         f"COMMENT ON TABLE _request_event IS 'One row per event: what request_event reads; ids are in {_ROWS}.'"
     )
+    _comment(connection, "VIEW")
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, kind: str) -> None:
+    """Say of the case's own events what the DDL says of them."""
+    event = f"{_main(connection)}.{_EVENT}"
     for text in _statements(connection, "COMMENT ON"):
-        said = text.replace(f"ON TABLE {_EVENT}", f"ON VIEW {main}.{_EVENT}", 1)
-        connection.execute(said.replace(f"ON COLUMN {_EVENT}.", f"ON COLUMN {main}.{_EVENT}.", 1))
+        said = text.replace(f"ON TABLE {_EVENT}", f"ON {kind} {event}", 1)
+        connection.execute(said.replace(f"ON COLUMN {_EVENT}.", f"ON COLUMN {event}.", 1))
 
 
 def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
