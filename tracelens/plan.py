@@ -1,7 +1,7 @@
 """One ordered plan out of the remedies of all findings: configuration, then architecture, then hardware.
 
 A remedy that moves nothing but what is known (its ``moves`` begins with "what": what is compared, what is believed) mends no
-fault, and comes behind those that do.
+fault, and comes behind those of its kind that do.
 
 Remedies of different rules may repeat or contradict each other, may ask for what is already so, or for cards that no
 finding calls for.  What is kept is a `Step`; what is not is `Withheld`, with the reason.
@@ -128,9 +128,9 @@ def make_plan(findings: Iterable[Outcome], settings: Mapping[str, Mapping[str, s
     return Plan(tuple(steps), tuple(withheld))
 
 
-def _place(same: Sequence[_Advice]) -> tuple[bool, int]:
+def _place(same: Sequence[_Advice]) -> tuple[int, bool]:
     informs = all(one.remedy.moves.startswith(_KNOWLEDGE) for one in same)
-    return informs, KINDS.index(same[0].remedy.kind)
+    return KINDS.index(same[0].remedy.kind), informs
 
 
 def _draft(findings: Sequence[Outcome], settings: Mapping[str, str]) -> _Draft:
