@@ -96,12 +96,17 @@ def section(sizes: Sequence[int] = SIZES) -> Section:
     )
 
 
-def _of_size(size: int) -> dict[str, list[float]]:
-    """Measure a case of this size, made where it is not there, in a process of its own."""
+def made(size: int) -> Path:
+    """A case of so many requests, made where it is not there."""
     path = OUT / f"check-{size}.duckdb"
     if not path.exists():
         big_case(path, size)
-    child = (sys.executable, __file__, "--one", path)
+    return path
+
+
+def _of_size(size: int) -> dict[str, list[float]]:
+    """Measure a case of this size in a process of its own."""
+    child = (sys.executable, __file__, "--one", made(size))
     found: dict[str, list[float]] = json.loads(subprocess.check_output(child, text=True))
     return found
 
@@ -120,8 +125,9 @@ def _figures(found: dict[str, list[float]] | None, size: int, target_s: float) -
 
 
 def _row(name: str, values: list[list[float]]) -> tuple[str, ...]:
-    grown = math.log10(values[-1][0] / values[-2][0]) if len(values) > 1 and values[-2][0] > 0 else math.nan
-    return (name, *(_shown(name, value) for value in values), f"{grown:.2f}")
+    known = len(values) > 1 and values[-2][0] > 0 and not math.isnan(values[-1][0])
+    grown = f"{math.log10(values[-1][0] / values[-2][0]):.2f}" if known else "–"
+    return (name, *(_shown(name, value) for value in values), grown)
 
 
 def _shown(name: str, value: list[float]) -> str:
