@@ -1,3 +1,18 @@
+-- What a queue waits for, by the gauges and rates of one moment.
+CREATE MACRO _waits_for(waiting, running, deferred, preempted, kv_ratio, prompt_tps, generation_tps, seats) AS
+CASE
+    WHEN waiting IS NULL OR running IS NULL THEN 'unknown'
+    WHEN waiting = 0 THEN 'none'
+    -- The first of several scrapes has no rate at all: that is no standstill.
+    WHEN coalesce(prompt_tps, generation_tps) IS NOT NULL AND coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0
+        THEN 'stalled'
+    WHEN deferred >= waiting THEN 'deferred'
+    WHEN kv_ratio >= _full_kv_ratio() OR preempted > 0 THEN 'kv'
+    WHEN running >= _full_seats_ratio() * seats THEN 'seats'
+    WHEN prompt_tps > 0 THEN 'prefill'
+    ELSE 'unknown'
+END;
+
 CREATE VIEW binding_limit AS
 WITH seat AS (
     SELECT
@@ -30,18 +45,9 @@ sample AS (
 
 SELECT
     *,
-    CASE
-        WHEN waiting_count IS NULL OR running_count IS NULL THEN 'unknown'
-        WHEN waiting_count = 0 THEN 'none'
-        -- The first of several scrapes has no rate at all: that is no standstill.
-        WHEN coalesce(prompt_tps, generation_tps) IS NOT NULL AND coalesce(prompt_tps, 0) = 0 AND coalesce(generation_tps, 0) = 0
-            THEN 'stalled'
-        WHEN deferred_count >= waiting_count THEN 'deferred'
-        WHEN kv_cache_usage_ratio >= _full_kv_ratio() OR preemption_count > 0 THEN 'kv'
-        WHEN running_count >= _full_seats_ratio() * seat_count THEN 'seats'
-        WHEN prompt_tps > 0 THEN 'prefill'
-        ELSE 'unknown'
-    END AS waits_for
+    _waits_for(
+        waiting_count, running_count, deferred_count, preemption_count, kv_cache_usage_ratio, prompt_tps, generation_tps, seat_count
+    ) AS waits_for
 FROM sample;
 
 COMMENT ON VIEW binding_limit IS 'One row per engine stats line or scrape: what the queue waits for at that moment. A queue is a symptom; this names its cause.';

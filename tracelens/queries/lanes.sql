@@ -1,6 +1,7 @@
 /*
 A run, or a window of it, cut into equal pieces of time of a second or more: what the engine, the GPUs and the clients did in each, and what
-the queue waited for. A stats line speaks for the time since the line before it, at most 15 s. A NULL is a piece in which no source says it. bound_by is the commonest limit among the stats lines
+the queue waited for. A stats line speaks for the time since the line before it, a scrape until the next one, at most 15 s; where both
+speak, the scrape says what ran and waited: it may come every second. A NULL is a piece in which no source says it. bound_by is the commonest limit among them
 with requests waiting: seats, kv, prefill, stalled, deferred or unknown; 'none' where nothing waited. The highest of each column stands beside every piece.
 [params]
 run = ""
@@ -20,28 +21,83 @@ piece AS (
     FROM sized
 ),
 
+line AS (
+    SELECT
+        run_id AS of_run_id,
+        greatest(
+            lag(sample_ts, 1, sample_ts) OVER (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
+            + INTERVAL 1 MILLISECOND,
+            sample_ts - INTERVAL 15 SECOND
+        ) AS since_ts,
+        sample_ts AS until_ts,
+        0 AS is_scrape,
+        waits_for,
+        waiting_count,
+        running_count,
+        seat_count,
+        kv_cache_usage_ratio,
+        prompt_tps,
+        generation_tps
+    FROM binding_limit
+    WHERE sample_ts IS NOT NULL
+),
+
+seat AS (
+    SELECT
+        run_id,
+        amount AS seat_count
+    FROM run_setting
+    WHERE key = 'max_num_seqs'
+),
+
+scrape AS (
+    SELECT
+        s.run_id AS of_run_id,
+        s.sample_ts AS since_ts,
+        least(
+            lead(s.sample_ts, 1, s.sample_ts) OVER (PARTITION BY s.run_id, s.source_id, s.engine_index ORDER BY s.sample_ts, s.line_no)
+            - INTERVAL 1 MILLISECOND,
+            s.sample_ts + INTERVAL 15 SECOND
+        ) AS until_ts,
+        1 AS is_scrape,
+        _waits_for(
+            s.waiting_count, s.running_count, s.deferred_count, s.preemption_count, s.kv_cache_usage_ratio, s.prompt_tps,
+            s.generation_tps, seat.seat_count * coalesce(s.engine_count, 1)
+        ) AS waits_for,
+        s.waiting_count,
+        s.running_count,
+        (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
+        s.kv_cache_usage_ratio
+    FROM engine_sample AS s
+    LEFT JOIN seat ON s.run_id = seat.run_id
+    WHERE
+        s.sample_ts IS NOT NULL AND s.waiting_count IS NOT NULL
+        AND s.source_id IN (SELECT m.source_id FROM metric_sample AS m WHERE m.scrape_index IS NOT NULL)
+),
+
 engine AS (
     SELECT
         sized.run_id,
-        b.*,
+        said.*,
         unnest(range(
-            greatest(floor(epoch(b.since_ts - sized.from_ts) / sized.piece_s)::BIGINT, 0),
-            least(floor(epoch(b.sample_ts - sized.from_ts) / sized.piece_s)::BIGINT, sized.piece_count - 1) + 1
+            greatest(floor(epoch(said.since_ts - sized.from_ts) / sized.piece_s)::BIGINT, 0),
+            least(floor(epoch(said.until_ts - sized.from_ts) / sized.piece_s)::BIGINT, sized.piece_count - 1) + 1
         )) AS place
     FROM (
-        SELECT
-            * EXCLUDE (run_id),
-            run_id AS of_run_id,
-            greatest(
-                lag(sample_ts, 1, sample_ts) OVER (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
-                + INTERVAL 1 MILLISECOND,
-                sample_ts - INTERVAL 15 SECOND
-            ) AS since_ts
-        FROM binding_limit
-        WHERE sample_ts IS NOT NULL
-    ) AS b
-    INNER JOIN sized ON b.of_run_id = sized.run_id
-    WHERE b.sample_ts >= sized.from_ts AND b.since_ts < sized.to_ts
+        SELECT *
+        FROM line
+        UNION ALL BY NAME
+        SELECT *
+        FROM scrape
+    ) AS said
+    INNER JOIN sized ON said.of_run_id = sized.run_id
+    WHERE said.until_ts >= sized.from_ts AND said.since_ts < sized.to_ts
+),
+
+gauged AS (
+    SELECT *
+    FROM engine
+    QUALIFY is_scrape = max(is_scrape) OVER (PARTITION BY run_id, place)
 ),
 
 bound AS (
@@ -52,7 +108,15 @@ bound AS (
         max(waiting_count) AS waiting_count,
         max(running_count) AS running_count,
         max(seat_count) AS seat_count,
-        max(kv_cache_usage_ratio) AS kv_cache_usage_ratio,
+        max(kv_cache_usage_ratio) AS kv_cache_usage_ratio
+    FROM gauged
+    GROUP BY run_id, place
+),
+
+rated AS (
+    SELECT
+        run_id,
+        place,
         avg(prompt_tps) AS prompt_tps,
         avg(generation_tps) AS generation_tps
     FROM engine
@@ -83,8 +147,8 @@ SELECT
     bound.running_count,
     bound.seat_count,
     bound.kv_cache_usage_ratio,
-    bound.prompt_tps,
-    bound.generation_tps,
+    rated.prompt_tps,
+    rated.generation_tps,
     flowed.arrival_count::BIGINT AS arrival_count,
     flowed.completion_count::BIGINT AS completion_count,
     flowed.sm_ratio,
@@ -95,8 +159,8 @@ SELECT
     max(bound.running_count) OVER whole AS running_highest_count,
     max(bound.seat_count) OVER whole AS seat_highest_count,
     max(bound.kv_cache_usage_ratio) OVER whole AS kv_cache_usage_highest_ratio,
-    max(bound.prompt_tps) OVER whole AS prompt_highest_tps,
-    max(bound.generation_tps) OVER whole AS generation_highest_tps,
+    max(rated.prompt_tps) OVER whole AS prompt_highest_tps,
+    max(rated.generation_tps) OVER whole AS generation_highest_tps,
     (max(flowed.arrival_count) OVER whole)::BIGINT AS arrival_highest_count,
     (max(flowed.completion_count) OVER whole)::BIGINT AS completion_highest_count,
     max(flowed.sm_ratio) OVER whole AS sm_highest_ratio,
@@ -105,5 +169,6 @@ SELECT
 FROM piece
 LEFT JOIN flowed ON piece.run_id = flowed.run_id AND piece.place = flowed.place
 LEFT JOIN bound ON piece.run_id = bound.run_id AND piece.place = bound.place
+LEFT JOIN rated ON piece.run_id = rated.run_id AND piece.place = rated.place
 WINDOW whole AS (PARTITION BY piece.run_id)
 ORDER BY piece.run_id ASC, piece.place ASC
