@@ -22,6 +22,7 @@ import tracelens
 from tracelens import opening
 from tracelens.ingestion import IngestReport, State, chunks
 from tracelens.ingestion.verifying import Fate, verify
+from tracelens.opening import streams
 from tracelens.store import Store
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
@@ -99,8 +100,8 @@ def test_binary_data_is_called_so(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_stopped_with_a_clear_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 1 << 20)
-    monkeypatch.setattr(opening, "MAX_EXPANSION", 100)
+    monkeypatch.setattr(streams, "MIN_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(streams, "MAX_EXPANSION", 100)
     bomb = gzip.compress(lines(1) + b"0" * (20 << 20))
     (tmp_path / "bomb.gz").write_bytes(bomb)
     with tarfile.open(tmp_path / "bomb.tar", "w") as archive:
@@ -114,8 +115,8 @@ def test_a_bomb_is_stopped_with_a_clear_word(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_bomb_in_a_pipe_is_stopped_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 1 << 20)
-    monkeypatch.setattr(opening, "MAX_EXPANSION", 100)
+    monkeypatch.setattr(streams, "MIN_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(streams, "MAX_EXPANSION", 100)
 
     class Piped:
         buffer = io.BytesIO(gzip.compress(lines(1) + b"0" * (20 << 20)))

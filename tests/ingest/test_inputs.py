@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from tracelens import opening
 from tracelens.errors import SourceError
 from tracelens.ingestion import FileReport, IngestReport, State, ingest
-from tracelens.opening import Input, Unreadable, expand
+from tracelens.opening import Input, Unreadable, expand, streams
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -255,8 +254,8 @@ def test_broken_bundles_are_unreadable_and_encrypted_members_too(tmp_path: Path)
 def test_a_decompression_bomb_is_stopped(
     packer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 1000)
-    monkeypatch.setattr(opening, "MAX_EXPANSION", 10)
+    monkeypatch.setattr(streams, "MIN_BOMB_BYTES", 1000)
+    monkeypatch.setattr(streams, "MAX_EXPANSION", 10)
     (tmp_path / "bomb.log").write_bytes(PACKERS[packer](log("a") * 5000))
     (source,) = found(tmp_path / "bomb.log")
     with pytest.raises(SourceError, match="decompression bomb"):
@@ -266,8 +265,8 @@ def test_a_decompression_bomb_is_stopped(
 def test_a_bomb_in_a_bundle_is_stopped_and_the_other_files_are_read(
     case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MIN_BOMB_BYTES", 30_000)
-    monkeypatch.setattr(opening, "MAX_EXPANSION", 10)
+    monkeypatch.setattr(streams, "MIN_BOMB_BYTES", 30_000)
+    monkeypatch.setattr(streams, "MAX_EXPANSION", 10)
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "a.log").write_bytes(log("a"))

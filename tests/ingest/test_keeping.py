@@ -29,8 +29,11 @@ def columns(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, view: str, names: list[str]) -> list[str]:
-    sql = f"SELECT {', '.join(names)} FROM {view}"
-    return sorted(map(repr, connection.execute(sql).fetchall()))
+    """The rows, sorted; a sum may differ in its last digits by the order in which it was made."""
+    found = connection.execute(f"SELECT {', '.join(names)} FROM {view}").fetchall()
+    return sorted(
+        repr([float(f"{one:.12g}") if isinstance(one, float) else one for one in row]) for row in found
+    )
 
 
 def comments(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
