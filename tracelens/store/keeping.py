@@ -6,7 +6,6 @@ case.  While the facts below change (an ingest), and where the rows do not fit i
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import Final
 
@@ -36,8 +35,6 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.commit()
         except duckdb.Error:
             connection.rollback()
-    with contextlib.suppress(duckdb.Error):  # no rows to look up, or no memory for it
-        run_script(connection, "keep_request_index", {})
     close_events(connection)
     _comment(connection)
 
