@@ -56,7 +56,8 @@ def big_case(path: Path, requests: int) -> int:
 
 def _changed(connection: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     columns = connection.execute(
-        "SELECT DISTINCT column_name, data_type FROM duckdb_columns() WHERE table_name = $table ORDER BY ALL", {"table": table}
+        "SELECT DISTINCT column_name, data_type FROM duckdb_columns() WHERE table_name = $table ORDER BY ALL",
+        {"table": table},
     ).fetchall()
     for name, kind in columns:
         if name in IDS:

@@ -36,7 +36,9 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
         except duckdb.Error:
             connection.rollback()
     close_events(connection)
+    connection.begin()
     _comment(connection)
+    connection.commit()
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
@@ -66,14 +68,16 @@ def compute_views(connection: duckdb.DuckDBPyConnection) -> None:
     rows = {_rows_of(view) for view in KEPT} & {row[0] for row in found}
     if not rows:
         return
+    connection.begin()
     for table in sorted(rows):
         connection.execute(f"DROP TABLE {table}")
     creates = re.compile(rf"(?:--[^\n]*\n|\s)*CREATE VIEW ({'|'.join(_READING)}) AS\b")
     for _, text in ddl():
-        for statement in connection.extract_statements(text):
+        for statement in connection.extract_statements(text) if creates.search(text) else ():
             if creates.match(statement.query):
                 connection.execute(statement.query.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
     _comment(connection)
+    connection.commit()
 
 
 def _rows_of(view: str) -> str:
