@@ -16,7 +16,7 @@ from make_server_log import DIALECTS, write_server_log
 
 SEED: Final = 7
 MB: Final = 1_000_000
-TIMES: Final = 5
+TIMES: Final = 3
 """Runs of each contender; the medians are shown."""
 INCIDENT_REQUESTS: Final = 30_000
 """Requests of the incident whose client streams and GPU rows are read: about 100 MB of streams."""
