@@ -21,6 +21,7 @@ from serving import Moment, Request, State, moments
 
 START: Final = datetime.datetime(2026, 11, 20, 3, 0, 0)
 STATS_S: Final = 10
+POST: Final = ("POST", "/v1/chat/completions")
 PROBE_S: Final = 5
 
 PARAMS: Final = (
@@ -130,22 +131,21 @@ class ServerLog:
             self._before = state
 
     def _arrival(self, request: Request) -> Iterator[str]:
-        post = ("POST", "/v1/chat/completions")
         if request.outcome == "refused":
-            yield self._access(*post, "400 Bad Request", request.peer)
+            yield self._access(*POST, "400 Bad Request", request.peer)
         elif request.outcome == "failed":
             self.written["tracebacks"] += 1
-            yield self._access(*post, "500 Internal Server Error", request.peer)
+            yield self._access(*POST, "500 Internal Server Error", request.peer)
             yield from TRACEBACK
         else:
             self.written["requests"] += 1
-            yield from self._received(request, self._access(*post, "200 OK", request.peer))
+            yield from self._received(request)
 
-    def _received(self, request: Request, access: str) -> Iterator[str]:
+    def _received(self, request: Request) -> Iterator[str]:
         head = f"{self.api}INFO {self.stamp}"
         params = PARAMS.format(temperature=request.temperature, max_tokens=request.max_tokens)
         yield f"{head} [request_logger.py:65] Received request {request.request_id}: params: {params}, lora_request: None."
-        yield access
+        yield self._access(*POST, "200 OK", request.peer)
         yield f"{head} [async_llm.py:446] Added request {request.request_id}-{request.internal_suffix}."
 
     def _aborted(self, request: Request) -> str:
@@ -170,7 +170,7 @@ class ServerLogV0(ServerLog):
     api = ""
     opening = OPENING_V0
 
-    def _received(self, request: Request, access: str) -> Iterator[str]:
+    def _received(self, request: Request) -> Iterator[str]:
         params = PARAMS_V0.format(temperature=request.temperature, max_tokens=request.max_tokens)
         draw = self._random
         prompt = " ".join(draw.choices(WORDS, k=request.prompt_tokens // 8))
@@ -179,7 +179,7 @@ class ServerLogV0(ServerLog):
             f"<|im_end|>\\n', params: {params}, prompt_token_ids: None, lora_request: None, prompt_adapter_request: None."
         )
         yield f"INFO {self.stamp} engine.py:290] Added request {request.request_id}."
-        yield access
+        yield self._access(*POST, "200 OK", request.peer)
 
     def _aborted(self, request: Request) -> str:
         return f"INFO {self.stamp} engine.py:308] Aborted request {request.request_id}."

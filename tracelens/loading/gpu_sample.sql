@@ -2,46 +2,49 @@
 -- goes through twice is put in order.  A row's own cells say nothing of that; the rows around it do.
 --
 -- The parts come in file order, and windows without ORDER BY stream over them: a log of any length takes the same
--- memory.  Should rows ever come in another order, the load fails.
-WITH
-unindexed AS (
-    -- What stands in the place of an index: a UUID, or the label of a MIG instance.
-    SELECT
-        line_no,
-        coalesce(gpu_uuid, regexp_extract(other, '"entity":"([^"]*)"', 1)) AS entity
-    FROM part
-    WHERE gpu_index IS NULL
-),
+-- memory.  Should rows ever come in another order, the load fails.  Joins do not keep the order of what they stream, so what all
+-- rows are judged by is looked up in variables.
+SET VARIABLE gpu_index_count = (SELECT count(gpu_index) FROM part);
 
-entity_order AS (
-    SELECT
-        entity,
-        min(line_no) AS first_line_no,
-        row_number() OVER (ORDER BY min(line_no)) - 1 AS position
-    FROM unindexed
-    WHERE entity <> ''
-    GROUP BY entity
-),
+-- What stands in the place of an index, in the order in which it came: a UUID, or the label of a MIG instance.
+SET VARIABLE gpu_entities = (
+    SELECT map(list(entity), list({'position': position, 'first_line_no': first_line_no}))
+    FROM (
+        SELECT
+            entity,
+            min(line_no) AS first_line_no,
+            row_number() OVER (ORDER BY min(line_no)) - 1 AS position
+        FROM (
+            SELECT
+                line_no,
+                coalesce(gpu_uuid, regexp_extract(other, '"entity":"([^"]*)"', 1)) AS entity
+            FROM part
+            WHERE gpu_index IS NULL
+        )
+        WHERE entity <> ''
+        GROUP BY entity
+    )
+);
 
-indexed AS (
-    SELECT count(gpu_index) AS index_count
+CREATE OR REPLACE TEMP VIEW gpu_step AS
+WITH named AS NOT MATERIALIZED (
+    SELECT
+        *,
+        CASE
+            WHEN gpu_index IS NULL THEN getvariable('gpu_entities')[coalesce(gpu_uuid, regexp_extract(other, '"entity":"([^"]*)"', 1))]
+        END AS entity
     FROM part
 ),
 
 ranked AS NOT MATERIALIZED (
     SELECT
-        sample.*,
-        entity_order.position,
+        * EXCLUDE (entity),
+        entity.position AS position,
         -- Tools print the GPUs of a tick in the order of their indices, so that is the order of a tick; without any
         -- index it is the order in which the entities came first.
-        coalesce(sample.gpu_index, CASE WHEN indexed.index_count = 0 THEN entity_order.first_line_no END) AS place,
-        sample.gpu_index IS NULL AND entity_order.entity IS NULL AS is_unnumbered
-    FROM part AS sample
-    CROSS JOIN indexed
-    LEFT JOIN entity_order
-        ON
-            sample.gpu_index IS NULL
-            AND coalesce(sample.gpu_uuid, regexp_extract(sample.other, '"entity":"([^"]*)"', 1)) = entity_order.entity
+        coalesce(gpu_index, CASE WHEN getvariable('gpu_index_count') = 0 THEN entity.first_line_no END) AS place,
+        gpu_index IS NULL AND entity IS NULL AS is_unnumbered
+    FROM named
 ),
 
 passed AS NOT MATERIALIZED (
@@ -54,46 +57,52 @@ passed AS NOT MATERIALIZED (
         lag(sample_ts) OVER () AS passed_row_ts
     FROM ranked
     WINDOW so_far AS (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)  -- noqa: PRS, CP02
-),
+)
 
-stepped AS NOT MATERIALIZED (
-    SELECT
-        *,
-        coalesce(error_s, 0) AS resolution_s,
-        epoch(sample_ts - lag(passed_ts) OVER ()) AS step_s,
-        coalesce(place <= lag(passed_place) OVER (), place IS NOT NULL) AS is_again,
-        (segment IS DISTINCT FROM passed_layout) OR passed_line_no IS NULL AS is_new_layout
-    FROM passed
-),
+SELECT
+    *,
+    coalesce(error_s, 0) AS resolution_s,
+    epoch(sample_ts - lag(passed_ts) OVER ()) AS step_s,
+    coalesce(place <= lag(passed_place) OVER (), place IS NOT NULL) AS is_again,
+    (segment IS DISTINCT FROM passed_layout) OR passed_line_no IS NULL AS is_new_layout
+FROM passed;
 
-pace AS (
+SET VARIABLE gpu_pace = (
     SELECT
-        -- Seconds from tick to tick; NULL where no time is known.
-        coalesce(median(step_s) FILTER (WHERE is_again), quantile_cont(step_s, 0.97)) AS tick_s,
-        -- Where rows have nothing to tell GPUs by, n of them come at once, and one step in n is long.
-        quantile_cont(step_s, 0.97) FILTER (WHERE is_unnumbered) AS burst_s,
-        any_value(source.clock IN ('local', 'yearless', 'dayless')) AS in_wall_time
-    FROM stepped
+        {
+            -- Seconds from tick to tick; NULL where no time is known.
+            'tick_s': coalesce(median(step_s) FILTER (WHERE is_again), quantile_cont(step_s, 0.97)),
+            -- Where rows have nothing to tell GPUs by, n of them come at once, and one step in n is long.
+            'burst_s': quantile_cont(step_s, 0.97) FILTER (WHERE is_unnumbered),
+            'in_wall_time': any_value(source.clock IN ('local', 'yearless', 'dayless'))
+        }
+    FROM gpu_step
     LEFT JOIN source ON source.source_id = $source
     WHERE step_s > 0
+);
+
+WITH paced AS NOT MATERIALIZED (
+    SELECT
+        *,
+        getvariable('gpu_pace') AS pace
+    FROM gpu_step
 ),
 
 told AS NOT MATERIALIZED (
     SELECT
-        stepped.*,
+        * EXCLUDE (pace),
         CASE
-            WHEN NOT in_wall_time THEN NULL
+            WHEN NOT pace.in_wall_time THEN NULL
             -- An hour and a period: the same bounds as in ingest/parts.py, which says so in source.time_basis.
             WHEN step_s + 3600 BETWEEN -2 AND 120 THEN 'back'
             WHEN step_s - 3600 BETWEEN -2 AND 120 THEN 'forward'
         END AS hour_step,
-        step_s < -2 - resolution_s OR step_s > greatest(3600, 100 * tick_s) AS is_apart,
+        step_s < -2 - resolution_s OR step_s > greatest(3600, 100 * pace.tick_s) AS is_apart,
         CASE
-            WHEN is_unnumbered THEN coalesce(step_s > burst_s / 4 OR step_s < 0, burst_s IS NULL)
-            ELSE is_again OR coalesce(place IS NOT NULL AND step_s > greatest(tick_s / 2, 0.1) + resolution_s, FALSE)
+            WHEN is_unnumbered THEN coalesce(step_s > pace.burst_s / 4 OR step_s < 0, pace.burst_s IS NULL)
+            ELSE is_again OR coalesce(place IS NOT NULL AND step_s > greatest(pace.tick_s / 2, 0.1) + resolution_s, FALSE)
         END AS begins_tick
-    FROM stepped
-    CROSS JOIN pace
+    FROM paced
 ),
 
 begun AS NOT MATERIALIZED (
