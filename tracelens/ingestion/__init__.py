@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from tracelens.ingestion.options import IngestOptions
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, TimeOptions, place
 from tracelens.ingestion.recognise import Recognised, recognise
-from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, State
+from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, ProgressCounter, State
 from tracelens.ingestion.scratch import scratch_folder
 from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
 from tracelens.store import CaseLock, CaseWriter, SourceRow, Store
@@ -120,27 +120,13 @@ def _parse_all(
         if isinstance(one, Unreadable):
             results.append(FileReport(one.label, State.UNREADABLE, note=one.reason))
             continue
-        result = _parse_one(one, known, options, scratch / str(index), _Counter(on_progress, before, total))
+        result = _parse_one(
+            one, known, options, scratch / str(index), ProgressCounter(on_progress, before, total)
+        )
         before += one.size_bytes or 0
         same = _same_bytes(result, results)
         results.append(same or result)
     return results
-
-
-@dataclass(frozen=True, slots=True)
-class _Counter:
-    """Progress over all files, from the place where one begins."""
-
-    on_progress: OnProgress | None
-    before_bytes: int
-    total_bytes: int
-
-    def telling(self, label: str) -> Callable[[int], None] | None:
-        """What to call with the bytes read of one file."""
-        tell = self.on_progress
-        if tell is None:
-            return None
-        return lambda done_bytes: tell(Progress(self.before_bytes + done_bytes, self.total_bytes, label))
 
 
 def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport]) -> FileReport | None:
@@ -156,7 +142,7 @@ def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport
 
 
 def _parse_one(
-    source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: _Counter
+    source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: ProgressCounter
 ) -> _Parsed | FileReport:
     try:
         found = recognise(source, known, options.format)

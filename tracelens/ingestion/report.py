@@ -73,3 +73,19 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressCounter:
+    """Progress over all files, from the place where one begins."""
+
+    on_progress: OnProgress | None
+    before_bytes: int
+    total_bytes: int
+
+    def telling(self, label: str) -> Callable[[int], None] | None:
+        """What to call with the bytes read of one file."""
+        tell = self.on_progress
+        if tell is None:
+            return None
+        return lambda done_bytes: tell(Progress(self.before_bytes + done_bytes, self.total_bytes, label))
