@@ -25,7 +25,7 @@ test: $(READY)  ## run the tests
 check: $(READY)  ## formatting, lint, types, import rules, generated pages
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/sqlfluff lint --nocolor $(SQL)
+	$(BIN)/sqlfluff lint --nocolor --processes 0 $(SQL)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python docs/write_docs.py --check
