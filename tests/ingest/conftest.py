@@ -21,12 +21,17 @@ def empty_case(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def case(empty_case: Path, tmp_path: Path) -> Path:
-    """A case of its own without sources: making the tables is what takes long in a new one."""
+def case(tmp_path: Path) -> Path:
+    """Where a case of its own will be, in a folder of its own."""
     (tmp_path / "case").mkdir()
-    path = tmp_path / "case" / "incident.duckdb"
-    shutil.copyfile(empty_case, path)
-    return path
+    return tmp_path / "case" / "incident.duckdb"
+
+
+@pytest.fixture
+def begun_case(empty_case: Path, case: Path) -> Path:
+    """The same, with a case in it that has no sources yet."""
+    shutil.copyfile(empty_case, case)
+    return case
 
 
 @pytest.fixture

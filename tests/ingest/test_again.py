@@ -145,11 +145,11 @@ def test_a_case_behind_a_link_is_written_where_it_lies(case: Path, tmp_path: Pat
 
 
 def test_an_error_while_loading_leaves_the_case_as_it_was(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begun_case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.log").write_bytes(log("a"))
     (tmp_path / "b.log").write_bytes(log("b"))
-    before = case.read_bytes()
+    before = begun_case.read_bytes()
     loaded: list[str] = []
     load = CaseWriter.load
 
@@ -161,13 +161,13 @@ def test_an_error_while_loading_leaves_the_case_as_it_was(
 
     monkeypatch.setattr(CaseWriter, "load", fails_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        ingest([str(tmp_path / "a.log"), str(tmp_path / "b.log")], case)
+        ingest([str(tmp_path / "a.log"), str(tmp_path / "b.log")], begun_case)
     assert len(loaded) == 2
-    assert case.read_bytes() == before
-    assert litter(case) == []
+    assert begun_case.read_bytes() == before
+    assert litter(begun_case) == []
     monkeypatch.undo()
-    assert states([str(tmp_path / "a.log")], case) == [State.READ], "the lock is free again"
-    assert litter(case) == []
+    assert states([str(tmp_path / "a.log")], begun_case) == [State.READ], "the lock is free again"
+    assert litter(begun_case) == []
 
 
 def test_a_new_case_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,12 +183,12 @@ def test_a_new_case_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_readers_see_the_old_state_until_the_new_one_is_in_place(case: Path) -> None:
-    with CaseWriter(case) as writer:
+def test_readers_see_the_old_state_until_the_new_one_is_in_place(begun_case: Path) -> None:
+    with CaseWriter(begun_case) as writer:
         writer.rows("INSERT INTO case_property VALUES ('seen', 'yes')")
-        with Store(case) as reader:
+        with Store(begun_case) as reader:
             assert reader.run("SELECT count(*) FROM case_property WHERE key = 'seen'").rows == [(0,)]
-    with Store(case) as reader:
+    with Store(begun_case) as reader:
         assert reader.run("SELECT count(*) FROM case_property WHERE key = 'seen'").rows == [(1,)]
 
 

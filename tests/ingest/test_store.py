@@ -118,12 +118,12 @@ def test_what_is_no_case_says_so(tmp_path: Path) -> None:
 
 
 def test_a_case_of_other_tables_is_refused_with_the_way_out(
-    case: Path, monkeypatch: pytest.MonkeyPatch
+    begun_case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = schema_version()
     monkeypatch.setattr("tracelens.store.reader.schema_version", lambda: "0123456789ab")
     with pytest.raises(CaseError, match=f"schema {known}, this is 0123456789ab") as caught:
-        Store(case)
+        Store(begun_case)
     assert "tracelens reingest -c" in caught.value.hint
 
 
