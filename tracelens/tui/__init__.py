@@ -15,7 +15,7 @@ One module per screen in ``screens/``, one class below `view.View`, one line in 
   goes through `tracelens.text.terminal.clean`.  Styles come from `ink.Ink`, by meaning; letters and fills say the same.
 * ``s``, ``y`` and ``e`` work by themselves: each part remembers what it asked, and knows its plain text.  A part that another
   screen opens from (Enter) handles `rows.Rows.Opened`.
-* Plots are `textual_plotext.PlotextPlot`, imported by the screen that has one (pyproject.toml's contract names it). Stage bars
+* Plots are `screens.plots.Plot`, a `textual_plotext.PlotextPlot` (pyproject.toml's contract names it). Stage bars
   and one-line lanes are ours (`draw.py`).
 * A screen's whole state are the arguments of its constructor, so a test, a link or ``--screen`` opens any of it directly.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual_plotext import PlotextPlot
 
 from tracelens.marks import Mark
 from tracelens.store import Result
@@ -18,11 +17,12 @@ from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink, ink_of
 from tracelens.tui.pane import Pane
 from tracelens.tui.rows import Rows
-from tracelens.tui.screens.plots import rgb, round_ticks, tick_text, upright
+from tracelens.tui.screens.plots import Plot, rgb, round_ticks, tick_text, upright
 from tracelens.tui.view import View
 from tracelens.units import count, duration, number, plural
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
     from textual.widget import Widget
 
 POINTS: Final = 2000
@@ -40,8 +40,8 @@ class Curve(View):
     def __init__(self) -> None:
         super().__init__()
         self.fit = Pane("the fit", name="fit")
-        self.ttft = PlotextPlot(id="ttft")
-        self.tpot = PlotextPlot(id="tpot")
+        self.ttft = Plot(id="ttft")
+        self.tpot = Plot(id="tpot")
         self.far = Rows("outliers", _COLS, name="far")
         self._points: list[dict[str, Any]] = []
 
@@ -84,37 +84,33 @@ class Curve(View):
             self.far.set_rows(marks)
         else:
             self.far.empty("no request lies far from the line")
-        self.call_after_refresh(self._draw)
+        self._draw()
 
     def _draw(self) -> None:
+        self.ttft.fill(self._draw_ttft)
+        self.tpot.fill(self._draw_tpot)
+
+    def _draw_ttft(self, plt: Any, size: Size) -> None:
         ink = ink_of(self.app.current_theme)
-        usual, far = _parted(self._points)
-        scatter(self.ttft, "TTFT in s", "ttft_s", 1, (usual, far), ink)
-        if any(row["line_s"] is not None for row in self._points):
-            ends = sorted(
-                ((row["input_tokens"], row["line_s"]) for row in self._points), key=lambda end: end[0]
-            )
-            chosen = (ends[0], ends[-1])
-            self.ttft.plt.plot(
-                [end[0] for end in chosen],
-                [end[1] for end in chosen],
-                marker="braille",
-                color=rgb(ink.good),
-            )
-        scatter(self.tpot, "TPOT in ms", "tpot_s", _MILLI, (usual, far), ink)
-        self.ttft.refresh()
-        self.tpot.refresh()
+        plt.title(scatter_title("TTFT in s", self._points))
+        scatter(plt, size, "ttft_s", 1, _parted(self._points), ink)
+        line = sorted(
+            (row["input_tokens"], row["line_s"]) for row in self._points if row["line_s"] is not None
+        )
+        if line:
+            (low, start), (high, end) = line[0], line[-1]
+            plt.plot([low, high], [start, end], marker="braille", color=rgb(ink.good))
+
+    def _draw_tpot(self, plt: Any, size: Size) -> None:
+        ink = ink_of(self.app.current_theme)
+        plt.title(scatter_title("TPOT in ms", self._points))
+        scatter(plt, size, "tpot_s", _MILLI, _parted(self._points), ink)
 
     def redraw(self) -> None:
         """Draw again, for another theme."""
         super().redraw()
         if self._points:
             self._draw()
-
-    def on_resize(self) -> None:
-        """Ticks for another size."""
-        if self._points:
-            self.call_after_refresh(self._draw)
 
     def action_other(self) -> None:
         """Where there is room for one, the other plot."""
@@ -153,18 +149,21 @@ def fit_lines(row: Mapping[str, Any], width: int, ink: Ink) -> list[Text]:
     ]
 
 
+def scatter_title(measure: str, points: Sequence[Row]) -> str:
+    """What is drawn, and what the two marks mean where there are two."""
+    marks = "   • near the line  x far from it" if any(row["is_outlier"] for row in points) else ""
+    return f"{measure} over prompt tokens{marks}"
+
+
 def scatter(
-    plot: PlotextPlot,
-    title: str,
+    plt: Any,
+    size: Size,
     key: str,
     times: float,
     points: tuple[Sequence[Row], Sequence[Row]],
     ink: Ink,
 ) -> None:
     """Points of one measure over prompt tokens: those near the line as dots, the others as crosses."""
-    plt = plot.plt
-    plt.clear_figure()
-    plt.title(f"{title} over prompt tokens" + ("   • near the line  x far from it" if points[1] else ""))
     for rows, marker, style in ((points[0], "dot", ink.link), (points[1], "x", ink.warn)):
         known = [row for row in rows if row[key] is not None]
         if known:
@@ -174,17 +173,17 @@ def scatter(
                 marker=marker,
                 color=rgb(style),
             )
-    _axes(plot, [row for rows in points for row in rows if row[key] is not None], key, times)
+    _axes(plt, size, [row for rows in points for row in rows if row[key] is not None], key, times)
 
 
-def _axes(plot: PlotextPlot, known: Sequence[Row], key: str, times: float) -> None:
+def _axes(plt: Any, size: Size, known: Sequence[Row], key: str, times: float) -> None:
     """Round ticks on both axes."""
     if not known:
         return
-    upright(plot.plt, max(row[key] for row in known) * times, plot.size.height - 4)
+    upright(plt, max(row[key] for row in known) * times, size.height - 4)
     lengths = [row["input_tokens"] for row in known]
-    ticks = round_ticks(min(lengths), max(lengths), max(min(plot.size.width // 12, 8), 3))
-    plot.plt.xticks(ticks, [tick_text(tick) for tick in ticks])
+    ticks = round_ticks(min(lengths), max(lengths), max(min(size.width // 12, 8), 3))
+    plt.xticks(ticks, [tick_text(tick) for tick in ticks])
 
 
 def _parted(points: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -1,14 +1,37 @@
-"""What the plots share: round ticks, short labels, colours as plotext takes them."""
+"""What the plots share: a plot that fits its size, round ticks, short labels, colours as plotext takes them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
+
+from textual.app import RenderResult
+from textual.geometry import Size
+from textual_plotext import PlotextPlot
 
 LABEL: Final = 6
 """Columns of the labels left of a plot; always as many, so that its axis stands where the lanes' does."""
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _THOUSANDS: Final = 10_000
+
+
+class Plot(PlotextPlot):
+    """A plot that is drawn whenever it is painted: its ticks are those of the size it has then, not of an earlier one."""
+
+    _drawing: Callable[[Any, Size], None] | None = None
+
+    def fill(self, drawing: Callable[[Any, Size], None]) -> None:
+        """Take what draws on an empty figure, told its size in columns and lines."""
+        self._drawing = drawing
+        self.refresh()
+
+    def render(self) -> RenderResult:
+        """The figure, drawn for the size it has."""
+        if self._drawing is not None:
+            self.plt.clear_figure()
+            self._drawing(self.plt, self.size)
+        return super().render()
 
 
 def rgb(style: str) -> tuple[int, int, int]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual_plotext import PlotextPlot
 
 from tracelens.store import Result
 from tracelens.tui.ink import ink_of
 from tracelens.tui.pane import Pane
 from tracelens.tui.screens import timeline_parts as parts
-from tracelens.tui.screens.plots import rgb, upright
+from tracelens.tui.screens.plots import Plot, rgb, upright
 from tracelens.tui.view import View
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
     from textual.widget import Widget
 
     from tracelens.check import Check
@@ -66,7 +66,7 @@ class Timeline(View):
         super().__init__()
         self.lanes = LanePane("the time", name="lanes")
         self.found = Pane("the rules", name="found")
-        self.plot = PlotextPlot(id="plot", classes="-none")
+        self.plot = Plot(id="plot", classes="-none")
         self.scene = parts.Scene()
         self._span: tuple[datetime, datetime] | None = None
 
@@ -132,13 +132,11 @@ class Timeline(View):
         self.lanes.fill(lambda width, ink: parts.lane_lines(scene, width, ink))
         if scene.findings is not None:
             self.found.fill(lambda width, ink: parts.found_lines(scene, width, ink))
-        self._draw_plot()
+        self.plot.fill(self._draw_curve)
 
-    def _draw_plot(self) -> None:
-        scene, plt = self.scene, self.plot.plt
-        lane = scene.lane
-        plt.clear_figure()
-        plt.title(f"{lane.label}{lane.unit}")
+    def _draw_curve(self, plt: Any, size: Size) -> None:
+        scene = self.scene
+        plt.title(f"{scene.lane.label}{scene.lane.unit}")
         curves = parts.curves(scene)
         colour = rgb(ink_of(self.app.current_theme).link)
         for curve in curves:
@@ -146,18 +144,13 @@ class Timeline(View):
         if curves:
             plt.xticks([])
             plt.xlim(0, len(scene.rows))
-            upright(plt, max(y for curve in curves for _, y in curve), self.plot.size.height - 3)
+            upright(plt, max(y for curve in curves for _, y in curve), size.height - 3)
             plt.vline(scene.cursor + 0.5)
-        self.plot.refresh()
 
     def redraw(self) -> None:
         """Draw again, for another theme."""
         super().redraw()
         self._draw()
-
-    def on_resize(self) -> None:
-        """Ticks for another size."""
-        self.call_after_refresh(self._draw)
 
     # Keys -----------------------------------------------------------------------------------------------------------
 
