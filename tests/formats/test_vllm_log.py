@@ -574,10 +574,30 @@ def test_warnings_and_errors_are_events_whatever_they_say() -> None:
 def test_events_of_the_mixed_faults() -> None:
     kinds = [(row["line_no"], row["kind"]) for row in rows(parsed(lines_of("faults_mixed.log")), "log_event")]
     assert kinds == [
-        (1, "stall"), (2, "stall"), (3, "error"), (4, "error"), (5, "dead"), (6, "dead"), (7, "error"), (8, "error"),
+        (1, "stall"), (2, "stall"), (3, "stall"), (4, "stall"), (5, "dead"), (6, "dead"), (7, "error"), (8, "error"),
         (9, "error"), (10, "dead"), (11, "error"), (12, "oom"), (13, "dead"), (14, "dead"), (17, "stop"), (18, "warning"),
         (19, "dead"), (20, "dead"), (21, "notice"),
     ]  # fmt: skip
+
+
+def test_a_collective_that_timed_out_is_told_by_pytorch_with_and_without_a_time_of_day() -> None:
+    """As in reports of vLLM 0.2.7 to 0.6.2 (vllm-project/vllm 2476, 2734, 9321)."""
+    lines = [
+        "INFO 10-12 22:31:20 engine.py:270] Added request cmpl-1.",
+        "[rank3]:[E1012 22:31:22.267261276 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7) ran for 600020 milliseconds before timing out.",
+        "(RayWorkerVllm pid=5085) [E ProcessGroupNCCL.cpp:475] [Rank 4] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7) ran for 1800270 milliseconds before timing out.",
+        "[E ProcessGroupNCCL.cpp:495] To avoid data inconsistency, we are taking the entire process down.",
+        "[E ProcessGroupNCCL.cpp:916] [Rank 0] NCCL watchdog thread terminated with exception: CUDA error: unknown error",
+        "[W CUDAGraph.cpp:145] Warning: Waiting for pending NCCL work to finish before starting graph capture. (function operator())",
+        "[2024-01-18 07:29:07,017 E 800806 808293] logging.cc:97: Unhandled exception: St13runtime_error. what(): CUDA error",
+    ]
+    result = parsed(lines)
+    assert result.issues.height == 0
+    assert [(row["line_no"], row["level"], row["kind"]) for row in rows(result, "log_event")] == [
+        (2, "ERROR", "stall"), (3, "ERROR", "stall"), (4, "ERROR", "dead"), (5, "ERROR", "dead"), (6, "WARNING", "warning"),
+        (7, "ERROR", "error"),
+    ]  # fmt: skip
+    assert [row["origin"] for row in rows(result, "log_event")][1] == "ProcessGroupNCCL.cpp:475"
 
 
 def test_what_torch_prints_about_its_operators_is_no_traceback() -> None:

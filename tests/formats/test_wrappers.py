@@ -369,7 +369,7 @@ def test_a_library_that_logs_beside_has_no_time_in_the_placeholder_year() -> Non
     glog = "[rank1]:[E1021 12:34:57.426415540 ProcessGroupNCCL.cpp:685] [Rank 1] Watchdog caught collective operation timeout"
     for name in ("timestamps", "docker json"):
         (row,) = parsed([wrapped(name, RECORD, 0), wrapped(name, glog, 1)]).tables["log_event"].to_dicts()
-        assert (row["kind"], row["event_ts"]) == ("error", instant(1))
+        assert (row["kind"], row["event_ts"]) == ("stall", instant(1))
 
 
 def test_no_wrapper_is_seen_in_a_plain_log() -> None:

@@ -30,13 +30,13 @@ EVENT_SCHEMA: Final[dict[str, Any]] = {
 _LONG_PROGRESS: Final = "Compiling FSM index"
 """A progress bar that a request waits for; bars of loading and capturing are no event."""
 
-_GLOG: Final = (
-    r"^(?:\[rank\d+\]:?)?\[?([EWIF])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b([\w./-]+:\d+)\] (?s:(.*))$"
-)
+_GLOG: Final = r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[rank\d+\]:?)?\[?([EWIF])(?:(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b| )([\w./-]+:\d+)\] (?s:(.*))$"
+"""With the time of day from PyTorch 2.3 on, without one before."""
 _PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
 _FOREIGN: Final = (
     # writer, pattern with the level as its group
     ("NCCL", r"^\S+:\d+:\d+ \[\d+\] NCCL (INFO|WARN)\b"),
+    ("raylet", r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]) \d+ \d+\] "),
     ("raylet", r"^\(\w+(?: pid=\d+)?(?:, ip=[^)]*)?\) \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]) "),
     (
         "torch",  # the lines below "Warning only once for all operators"; they are indented, but no traceback

@@ -263,11 +263,18 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("dead", "Engine iteration timed out", "V0"),
     EventForm("dead", "Scheduler hit an exception", "SGLang"),
     EventForm("dead", "Received sigquit from a child process", "SGLang"),
+    EventForm(
+        "dead", "atchdog thread terminated with exception", "PyTorch, a collective that failed or timed out"
+    ),
+    EventForm("dead", "we are taking the entire process down", "PyTorch, after such a collective"),
     EventForm("oom", "OutOfMemoryError"),
     EventForm("oom", "CUDA out of memory"),
     EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),
     EventForm("stall", "No available block found in", "0.6.6"),
     EventForm("stall", "RPC call to execute_model timed out", "V1"),
+    EventForm(
+        "stall", "Watchdog caught collective operation timeout", "PyTorch, after 10 minutes by default"
+    ),
     EventForm("preemption", " is preempted by PreemptionMode", "V0"),
     EventForm("compile", "JIT compilation during inference", "0.21+"),
     EventForm("compile", "autotuning during inference", "0.25+"),

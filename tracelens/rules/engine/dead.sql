@@ -11,7 +11,7 @@ verdict = "{lead} ({reason}): {first_step}."
 [params]
 max_stop_lines_count = 25
 max_cause_s = 60.0
-min_refused_count = 10
+min_refused_count = 5
 
 [[remedy]]
 kind = "config"
@@ -28,8 +28,9 @@ A line that says so (EngineCore encountered a fatal error, EngineDeadError, Asyn
 a shard or scheduler that crashed), without a stop that was ordered in the `max_stop_lines_count` lines before it: a server that is stopped
 by a signal writes the same traceback.  The reason is the first error in the `max_cause_s` before it.  A worker that hit an
 exception, with no token and no answer after it, is the same: the engine gives up when a worker fails in a step (medium
-confidence, since its own line is not there).  Where neither stats lines nor errors are left, but `min_refused_count` POSTs or
-more and each was answered with 5xx, the finding is a warning with low confidence.
+confidence, since its own line is not there).  PyTorch's watchdog that takes the process down after a failed collective is a death
+as well.  Where no error is left and no sign that the engine ever worked (a token, a running request, a 2xx), but
+`min_refused_count` POSTs or more and each was answered with 5xx, the finding is a warning with low confidence.
 ## What to do
 Fix the first error; a restart brings the service back.
 ## Known limits
@@ -39,22 +40,25 @@ fails each request by itself (a chat template, a tool parser) answers 5xx too: t
 WITH living AS (
     -- Until where a source shows that its engine serves.
     SELECT
+        run_id,
         source_id,
         max(line_no) AS line_no
     FROM (
         SELECT
+            run_id,
             source_id,
             line_no
         FROM engine_sample
         WHERE prompt_tps > 0 OR generation_tps > 0
         UNION ALL
         SELECT
+            run_id,
             source_id,
             line_no
         FROM access_line
         WHERE method = 'POST' AND status BETWEEN 200 AND 299
     )
-    GROUP BY source_id
+    GROUP BY run_id, source_id
 ),
 
 died AS (
@@ -132,15 +136,30 @@ failed AS (
     GROUP BY first_death.run_id
 ),
 
--- Errors of the engine's own processes after which nothing shows that it goes on: then a missing line proves nothing.
+-- Errors of the engine's own processes, or many failed POSTs, after which nothing shows that it goes on: then a missing line proves nothing.
 erred AS (
-    SELECT DISTINCT e.run_id
-    FROM log_event AS e
-    LEFT JOIN living ON e.source_id = living.source_id
-    WHERE
-        e.kind IN ('error', 'oom')
-        AND regexp_matches(coalesce(e.process, ''), '^(EngineCore|Worker)')
-        AND e.line_no > coalesce(living.line_no, 0)
+    SELECT trouble_line.run_id
+    FROM (
+        SELECT
+            run_id,
+            source_id,
+            line_no,
+            TRUE AS is_told
+        FROM log_event
+        WHERE kind IN ('error', 'oom') AND regexp_matches(coalesce(process, ''), '^(EngineCore|Worker)')
+        UNION ALL
+        SELECT
+            run_id,
+            source_id,
+            line_no,
+            FALSE AS is_told
+        FROM access_line
+        WHERE method = 'POST' AND status >= 500
+    ) AS trouble_line
+    LEFT JOIN living ON trouble_line.source_id = living.source_id
+    WHERE trouble_line.line_no > coalesce(living.line_no, 0)
+    GROUP BY trouble_line.run_id
+    HAVING bool_or(is_told) OR count(*) >= $min_refused_count
 ),
 
 refused AS (
@@ -153,7 +172,8 @@ refused AS (
     ANTI JOIN first_death ON a.run_id = first_death.run_id
     WHERE
         a.method = 'POST'
-        AND a.run_id NOT IN (SELECT engine_sample.run_id FROM engine_sample)
+        AND a.run_id NOT IN (SELECT living.run_id FROM living)
+        AND a.run_id NOT IN (SELECT engine_sample.run_id FROM engine_sample WHERE engine_sample.running_count > 0)
         AND a.run_id NOT IN (SELECT log_event.run_id FROM log_event WHERE log_event.kind IN ('error', 'traceback', 'dead', 'stop'))
     GROUP BY a.run_id
     HAVING count(*) >= $min_refused_count AND min(a.status) >= 500

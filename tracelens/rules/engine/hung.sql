@@ -32,14 +32,14 @@ HTTP answers and the process lives, so requests are only slow.
 The engine took requests and then made no step: throughputs are 0.0 while Running is above 0, or the stats lines stop although
 requests are in flight.  V1 writes stats lines without tokens at DEBUG, so that a hang is silence at the usual level.
 ## How it is detected
-One of six signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
+One of seven signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
 same KV-cache usage (a long prefill is without tokens too, but its usage grows).  Gap: between two stats lines that both have
 running requests as many lines are missing, the line after it counts no prompt (a long prefill ends with its prompt), and the
 KV cache has not grown as it does while tokens come (then lines were left out of the file).
 Tail: the same up to the last stamp of the log, or up to a line that the engine died or was stopped.  Untimed tail: after the
 last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.  Or the
 engine says `min_interval_count` times in a row that its workers take nothing from it (a line a minute), and nothing but
-access lines stands between.
+access lines stands between.  Or PyTorch's watchdog says that a collective of the GPUs was not done in its time, minutes by default.
 As many requests ended or POSTs answered with 2xx as were running rule a silence out, a single answered POST the others.  Three intervals are the least
 that neither one long step nor one lost line explains.
 ## What to do
@@ -325,6 +325,33 @@ plea AS (
     HAVING count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) >= $min_interval_count
 ),
 
+-- A collective that some rank never joined or left; the watchdog says how long the others waited.
+collective AS (
+    SELECT
+        run_id,
+        source_id,
+        'a collective of the GPUs timed out' AS form,
+        line_no AS first_line,
+        line_no AS until_line,
+        event_ts - to_milliseconds(waited_ms) AS from_ts,
+        event_ts AS to_ts,
+        waited_ms / 1000 AS silence_s,
+        'high' AS confidence,
+        1 AS answers_needed,
+        0 AS failed_needed
+    FROM (
+        SELECT
+            run_id,
+            source_id,
+            line_no,
+            event_ts,
+            try_cast(regexp_extract(message, 'ran for (\d+) milliseconds', 1) AS BIGINT) AS waited_ms
+        FROM log_event
+        WHERE message LIKE '%Watchdog caught collective operation timeout%'
+    )
+    QUALIFY row_number() OVER (PARTITION BY source_id ORDER BY line_no) = 1
+),
+
 candidate AS (
     SELECT * FROM zeros
     UNION ALL BY NAME
@@ -337,6 +364,8 @@ candidate AS (
     SELECT * FROM unseen
     UNION ALL BY NAME
     SELECT * FROM plea
+    UNION ALL BY NAME
+    SELECT * FROM collective
 ),
 
 silent AS (
@@ -412,7 +441,7 @@ SELECT
         ELSE list_concat(
                 [{'source_id': worst.source_id, 'line_no': worst.first_line}],
                 worst.sign_lines,
-                [{'source_id': worst.source_id, 'line_no': worst.until_line}]
+                CASE WHEN worst.until_line > worst.first_line THEN [{'source_id': worst.source_id, 'line_no': worst.until_line}] ELSE [] END
             )
     END AS evidence,
     coalesce(worst.form, '') AS form,
@@ -422,7 +451,7 @@ SELECT
         ELSE ''
     END AS load_text,
     CASE
-        WHEN worst.silence_s IS NULL THEN 'the lines after it have no stamps'
+        WHEN worst.silence_s IS NULL THEN 'for how long is not in the log'
         ELSE 'no token for ' || round(worst.silence_s)::INTEGER || ' s'
     END AS lasting,
     worst.silence_s AS measured_silence_s,
