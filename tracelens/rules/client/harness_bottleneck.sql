@@ -27,7 +27,6 @@ next_limit = "the server's own queue"
 kind = "config"
 text = "Check with a second client (curl with time_starttransfer, another harness) at the same time."
 moves = "trust in the measurement"
-next_limit = "none"
 ---
 ## What people assume
 That a client measures the server.

@@ -23,7 +23,6 @@ next_limit = "spare capacity"
 kind = "hardware"
 text = "Drain the node, reset the GPU, run dcgmi diag -r 3; replace it if uncorrected errors or Xid 48, 63, 64, 74, 79, 94, 95 come back."
 moves = "availability"
-next_limit = "none"
 ---
 ## What people assume
 That a crash or a slow server is software.

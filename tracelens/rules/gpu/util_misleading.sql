@@ -24,7 +24,6 @@ next_limit = "the interconnect"
 kind = "config"
 text = "Judge GPUs by tokens per second, power and DRAM activity; alarm on those, not on utilisation."
 moves = "what is believed"
-next_limit = "none"
 ---
 ## What people assume
 That utilisation is a share of what the GPU can do.

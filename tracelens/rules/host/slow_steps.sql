@@ -3,13 +3,14 @@ title = "Every token takes long although hardly anything runs"
 belief = "Tokens come slowly, so the server is overloaded; add seats, cache or cards."
 cause = "host-overhead-bound"
 severity = "warning"
-needs = ["metric_sample"]
-missing = ["scrapes with vllm:inter_token_latency_seconds, num_requests_running and kv_cache_usage_perc under load", "the GPU beside it: nvidia-smi dmon -s pucvmet -o DT"]
+needs = []
+missing = ["scrapes with vllm:inter_token_latency_seconds, num_requests_running and kv_cache_usage_perc under load, or at least 3 stats lines of a few requests that only decode", "the GPU beside it: nvidia-smi dmon -s pucvmet -o DT"]
 message = "A token takes {gap_text} while {measured_running_count} requests run (median), nothing waits and the KV cache is at most {measured_kv_ratio} full: the time per step does not come from the load."
 verdict = "Each step takes {gap_text} with only {measured_running_count} requests running and the KV cache {measured_kv_ratio} full: look at the host's work per step (CUDA graphs, asynchronous scheduling, CPU) before seats, cache or cards."
 
 [params]
 min_gap_s = 0.05
+min_stats_gap_s = 0.5
 max_running_count = 8
 max_kv_ratio = 0.1
 max_waiting_ratio = 0.1
@@ -26,7 +27,6 @@ next_limit = "memory bandwidth"
 kind = "config"
 text = "Record the GPU for a minute (nvidia-smi dmon -s pucvmet -o DT): a low sm column proves the host; a high one at low clocks or low power is a slow GPU."
 moves = "what is known"
-next_limit = "none"
 ---
 ## What people assume
 Slow tokens mean a full server.
@@ -35,7 +35,7 @@ Slow tokens mean a full server.
 A step costs what its batch and its context cost, and beyond that a fixed part: launching kernels, scheduling, sampling, sending. With a handful of requests and an almost empty cache the first part is small, so what is left is fixed.
 
 ## How it is detected
-Requests run, at most `max_running_count` of them (median of the busy samples), requests wait in at most `max_waiting_ratio` of the samples, KV usage never exceeds `max_kv_ratio`, and the gap between a request's tokens is at least `min_gap_s`: the lower edge of the bucket in which the median lies, so that the bucket's width and single long prefills cannot make it. Reading the weights of a model that fills a GPU takes 20 to 45 ms.
+Requests run, at most `max_running_count` of them (median of the busy samples), requests wait in at most `max_waiting_ratio` of the samples, KV usage never exceeds `max_kv_ratio`, and the gap between a request's tokens is at least `min_gap_s`: the lower edge of the bucket in which the median lies, so that the bucket's width and single long prefills cannot make it. Where only stats lines are there, the gap is Running over generated tokens per second in the lines that count no prompt (median of at least `min_samples_count`), and only `min_stats_gap_s` or more is told, for information: no model on a GPU takes that long for a step of a few requests. Reading the weights of a model that fills a GPU takes 20 to 45 ms.
 
 ## What to do
 Make steps cheaper for the host; look at the GPU to be sure.
@@ -70,6 +70,17 @@ gap AS (
     GROUP BY run_id
 ),
 
+-- What the stats lines of a few decoding requests come to.
+decoding AS (
+    SELECT
+        run_id,
+        median(running_count / generation_tps) AS low_s,
+        count(*) AS sample_count
+    FROM engine_state
+    WHERE running_count BETWEEN 1 AND $max_running_count AND generation_tps > 0 AND prompt_tps = 0
+    GROUP BY run_id
+),
+
 elsewhere AS (
     SELECT run_id FROM gpu_sample
     UNION
@@ -80,13 +91,15 @@ judged AS (
     SELECT
         runs.run_id,
         state.* EXCLUDE (run_id),
-        gap.low_s,
+        coalesce(gap.low_s, decoding.low_s) AS low_s,
         gap.high_s,
         gap.gap_count,
+        gap.run_id IS NULL AND decoding.sample_count >= $min_samples_count AS is_from_stats,
         elsewhere.run_id IS NOT NULL AS is_elsewhere
     FROM (SELECT DISTINCT run_id FROM source) AS runs
     LEFT JOIN state ON runs.run_id = state.run_id
     LEFT JOIN gap ON runs.run_id = gap.run_id
+    LEFT JOIN decoding ON runs.run_id = decoding.run_id
     LEFT JOIN elsewhere ON runs.run_id = elsewhere.run_id
 )
 
@@ -94,25 +107,28 @@ SELECT
     run_id,
     '' AS subject,
     CASE
-        WHEN low_s < $min_gap_s AND gap_count >= $min_gap_count THEN 'clear'
+        WHEN low_s < $min_gap_s AND (gap_count >= $min_gap_count OR is_from_stats) THEN 'clear'
         WHEN running_count > $max_running_count OR waiting_ratio > $max_waiting_ratio OR kv_ratio > $max_kv_ratio THEN 'clear'
         WHEN is_elsewhere THEN 'not_evaluated'
-        WHEN low_s IS NULL OR gap_count < $min_gap_count THEN 'not_evaluated'
+        WHEN low_s < CASE WHEN is_from_stats THEN $min_stats_gap_s ELSE $min_gap_s END THEN 'not_evaluated'
+        WHEN NOT is_from_stats AND coalesce(gap_count, 0) < $min_gap_count THEN 'not_evaluated'
         WHEN coalesce(busy_count, 0) < $min_samples_count OR kv_ratio IS NULL OR waiting_ratio IS NULL THEN 'not_evaluated'
         ELSE 'fired'
     END AS outcome,
     'low' AS confidence,
+    CASE WHEN is_from_stats THEN 'info' END AS severity,
     CASE WHEN low_s >= $min_gap_s THEN 0.5 ELSE 0.0 END AS weight,
     from_ts,
     to_ts,
     coalesce(evidence, []) AS evidence,
     CASE WHEN is_elsewhere THEN ['nothing: a GPU log, or a CPU for a device, says more than scrapes'] END AS missing,
     CASE
+        WHEN is_from_stats THEN format('about {:.1f} s', low_s)
         WHEN high_s IS NULL THEN format('{:.0f} ms or more', 1000 * low_s)
         ELSE format('{:.0f} to {:.0f} ms', 1000 * low_s, 1000 * high_s)
     END AS gap_text,
     low_s AS measured_gap_s,
-    $min_gap_s AS threshold_gap_s,
+    CASE WHEN is_from_stats THEN $min_stats_gap_s ELSE $min_gap_s END AS threshold_gap_s,
     round(running_count)::BIGINT AS measured_running_count,
     $max_running_count AS threshold_running_count,
     kv_ratio AS measured_kv_ratio,
