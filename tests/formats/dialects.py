@@ -269,6 +269,7 @@ def wrapped(name: str, line: str, second: int, stream: str = "stdout") -> str:
         "cri": f"{utc(second)}Z {stream} F ",
         "timestamps": f"{utc(second)}Z ",
         "timestamps with a zone": f"{(at + timedelta(hours=2)).strftime('%Y-%m-%dT%H:%M:%S.%f')}+02:00 ",
+        "cloud logging": f"{('INFO', 'ERROR')[second % 2]} {utc(second)}Z [resource.labels.containerName: vllm] ",
         "journald iso": f"{utc(second, '')}+0000 gpu-node-3 vllm[4021]: ",
         "journald full": f"Sat {at.strftime('%Y-%m-%d %H:%M:%S')} UTC gpu-node-3 vllm[4021]: ",
         "journald unix": f"{(at - datetime(1970, 1, 1)).total_seconds():.6f} gpu-node-3 vllm[4021]: ",
@@ -311,7 +312,7 @@ def _object(name: str, line: str, second: int, stream: str) -> dict[str, Any]:
 
 
 LINE_WRAPPERS = (
-    "cri", "timestamps", "timestamps with a zone", "journald iso", "journald full", "journald unix", "syslog 5424", "syslog", "ts",
+    "cri", "timestamps", "timestamps with a zone", "cloud logging", "journald iso", "journald full", "journald unix", "syslog 5424", "syslog", "ts",
     "compose", "kubectl prefix", "stern", "outer time", "rank", "bullet", "numbered",
 )  # fmt: skip
 JSON_WRAPPERS = ("docker json", "fluent bit", "journald json", "collector")

@@ -44,6 +44,7 @@ class WrapperForm:
 
 WRAPPERS: Final[tuple[WrapperForm, ...]] = (
     WrapperForm("cri", rf"^{_ISO} (?P<stream>stdout|stderr) (?P<partial>[FP])(?: |$)", "containerd and CRI-O files; P parts of records over 16 KiB are joined", "2025-10-21T12:34:56.789012345Z stdout F ", particular=True),
+    WrapperForm("cloud logging", rf"^(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT|EMERGENCY) {_ISO} \[(?:resource|labels|jsonPayload)\.[^\]]*\] ", "Google Cloud's log explorer, copied as text", "INFO 2025-10-21T12:34:56.789012345Z [resource.labels.containerName: vllm] ", particular=True),
     WrapperForm("journald iso", rf"^{_ISO} {_HOST_AND_TAG}", "journalctl -o short-iso, short-iso-precise; rsyslog", "2025-10-21T12:34:56.789012+0000 gpu-node-3 vllm[4021]: "),
     WrapperForm("journald full", rf"^[A-Z][a-z]{{2}} (?P<outer>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?:(?P<zone>UTC)|[A-Z]{{3,5}}) {_HOST_AND_TAG}", "journalctl -o short-full; its stamp counts where the zone is UTC", "Tue 2025-10-21 12:34:56 UTC gpu-node-3 vllm[4021]: "),
     WrapperForm("journald unix", rf"^(?P<epoch>\d{{10}}\.\d{{1,6}}) {_HOST_AND_TAG}", "journalctl -o short-unix", "1761050096.789012 gpu-node-3 vllm[4021]: "),
@@ -84,6 +85,7 @@ def _anonymous(pattern: str) -> str:
 _SECOND: Final = "|".join(_anonymous(form.pattern).removeprefix("^") for form in WRAPPERS if not form.alone)
 _PROOF: Final = rf"(?:{_SECOND})?{INNER}"
 """What shows that a wrapper stands rightly in front of it; two may stand on a line."""
+_PARTICULAR: Final = "|".join(_anonymous(form.pattern) for form in WRAPPERS if form.particular)
 _PLAIN: Final = re.compile(PLAIN)
 _SURE: Final = {form.name: re.compile(_anonymous(form.pattern) + _PROOF) for form in WRAPPERS}
 _COMPILED: Final = {form.name: re.compile(form.pattern) for form in WRAPPERS}
@@ -116,8 +118,9 @@ def _commonest(lines: list[str]) -> str | None:
     for form in WRAPPERS:
         if form.alone:
             continue
-        sure = sum(1 for line in lines if _SURE[form.name].match(line))
-        if sure > plain and (sure >= _MIN_SHARE * len(lines) or _fits_nearly_all(form, lines)):
+        fits = [line for line in lines if _SURE[form.name].match(line)]
+        sure, alike = len(fits), sum(1 for line in fits if _PLAIN.match(line))
+        if sure > plain - alike and (sure >= _MIN_SHARE * len(lines) or _fits_nearly_all(form, lines)):
             return form.name
     return None
 
@@ -168,7 +171,9 @@ def bare(line: str, names: Sequence[str], prefix: str = "") -> str:
 def unwrap_by_line(lines: pl.DataFrame) -> pl.DataFrame:
     """Take wrappers off single lines that are no log lines as they stand, where a log line stands behind."""
     text = pl.col("text")
-    candidate = ~text.str.contains("^" + PLAIN) & text.str.contains(_WITHIN)
+    candidate = (~text.str.contains("^" + PLAIN) | text.str.contains(_PARTICULAR)) & text.str.contains(
+        _WITHIN
+    )
     mask = lines.select(candidate).to_series()
     if not mask.any():
         return lines
