@@ -37,7 +37,8 @@ def aligned_cells(rows: pl.Series, names: list[str]) -> pl.DataFrame | None:
     ends = block[step - 1 :: step]
     if not block.isascii() or ends != b"\n" * rows.len() or block.count(b"\n") != rows.len():
         return None
-    planes = {at: plane for at in range(step - 1) if (plane := block[at::step]).strip(b" ")}
+    blanks = b" " * rows.len()
+    planes = {at: plane for at in range(step - 1) if (plane := block[at::step]) != blanks}
     spans = _spans(planes)
     if len(spans) != len(names):
         return None

@@ -97,7 +97,7 @@ def _out_of_range(names: tuple[str, ...]) -> pl.Expr:
     return pl.any_horizontal(found)
 
 
-def _reason(rows: pl.DataFrame, layout: Layout, stamp: pl.Expr, claim: Claim) -> pl.Expr:
+def _reason(rows: pl.DataFrame, layout: Layout, claim: Claim) -> pl.Expr:
     """Say why a row cannot be used; NULL for a good one."""
     index = _text(layout.names, "gpu")
     needs_stamp = claim.clock is not Clock.NONE and own_clock(layout.names) is claim.clock
@@ -106,7 +106,7 @@ def _reason(rows: pl.DataFrame, layout: Layout, stamp: pl.Expr, claim: Claim) ->
         .then(pl.lit("row cut in its last cell"))
         .when(~index.str.contains(r"^[0-9]{1,4}$"))
         .then(pl.lit("no GPU index"))
-        .when(stamp.is_null() & needs_stamp)
+        .when(pl.col("sample_ts").is_null() & needs_stamp)
         .then(pl.lit("stamp cannot be read"))
     )
 
@@ -196,7 +196,8 @@ def rows_under(group: pl.DataFrame, under: tuple[Layout, bool], claim: Claim) ->
     """Read rows of one layout (and whether it was guessed), with as many cells as it has names; ``bad`` says why a row is none."""
     layout, guessed = under
     stamp, error = _stamp(layout.names, claim)
-    placed = group.with_columns(sample_ts=stamp, bad=_reason(group, layout, stamp, claim))
+    placed = group.with_columns(sample_ts=stamp)
+    placed = placed.with_columns(bad=_reason(placed, layout, claim))
     if guessed:
         wrong = pl.when(_out_of_range(layout.names)).then(pl.lit("value out of range in the guessed layout"))
         placed = placed.with_columns(bad=pl.coalesce("bad", wrong))
