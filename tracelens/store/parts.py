@@ -35,10 +35,13 @@ def load_parts(
     named = dict(zip(("run", "source"), source, strict=True))
     for statement in first:
         connection.execute(statement, named_in(statement, named))
+    # A source's rows are compressed and written as they come, not held until the next commit: they are not written again.
+    connection.execute("SET enable_optimistic_write = true")
     inserted = connection.execute(
         f"INSERT INTO {table} BY NAME SELECT $run AS run_id, $source AS source_id, * FROM ({shape.query})",  # noqa: S608
         named,
     ).fetchall()
+    connection.execute("SET enable_optimistic_write = false")
     return int(inserted[0][0])
 
 

@@ -7,12 +7,22 @@ from typing import Any, Final
 import polars as pl
 
 from tracelens.formats.base import Claim, Clock
+from tracelens.formats.gpu.aligned import aligned_cells
 from tracelens.formats.gpu.dmon_layout import HIGHEST, MIG_COLUMNS, Layout, layout_of
-from tracelens.formats.gpu.gpu_columns import DMON, columns, is_blank, number
+from tracelens.formats.gpu.gpu_columns import DMON, columns, is_blank, listed, number
 from tracelens.formats.gpu.gpu_lines import layout_code
 from tracelens.formats.gpu.gpu_stamps import PREFIX_CLOCKS, instant, outside_stamp, resolution, time_of_day
 
 _TIME_NAMES: Final = frozenset(("Date", "Time"))
+
+
+def _cell(at: int) -> pl.Expr:
+    """Take a cell: text, or a number where the rows stand under each other."""
+    return pl.col(f"cell_{at}")
+
+
+def _text(names: tuple[str, ...], name: str) -> pl.Expr:
+    return _cell(names.index(name)).cast(pl.String)
 
 
 def own_clock(names: tuple[str, ...]) -> Clock:
@@ -27,9 +37,9 @@ def _own_stamp(names: tuple[str, ...], clock: Clock) -> pl.Expr:
     own = own_clock(names)
     if own is Clock.NONE or (clock is Clock.LOCAL and own is not Clock.LOCAL):
         return pl.lit(None, pl.Datetime("us"))
-    time = pl.col("cells").list.get(names.index("Time"), null_on_oob=True)
+    time = _text(names, "Time")
     if clock is Clock.LOCAL:
-        date = pl.col("cells").list.get(names.index("Date"), null_on_oob=True)
+        date = _text(names, "Date")
         return instant(date + pl.lit(" ") + time, "%Y%m%d %H:%M:%S")
     return time_of_day(time) if clock is Clock.DAYLESS else pl.lit(None, pl.Datetime("us"))
 
@@ -83,24 +93,20 @@ def _unplaced(names: tuple[str, ...], clock: Clock) -> frozenset[str]:
 
 def _out_of_range(names: tuple[str, ...]) -> pl.Expr:
     """Say whether a cell cannot be what the guessed layout takes it for."""
-    found = [
-        number(pl.col("cells").list.get(at, null_on_oob=True)) > HIGHEST[name]
-        for at, name in enumerate(names)
-        if name in HIGHEST
-    ]
+    found = [number(_cell(at)) > HIGHEST[name] for at, name in enumerate(names) if name in HIGHEST]
     return pl.any_horizontal(found)
 
 
-def _reason(rows: pl.DataFrame, layout: Layout, stamp: pl.Expr, claim: Claim) -> pl.Expr:
+def _reason(rows: pl.DataFrame, layout: Layout, claim: Claim) -> pl.Expr:
     """Say why a row cannot be used; NULL for a good one."""
-    index = pl.col("cells").list.get(layout.names.index("gpu"), null_on_oob=True)
+    index = _text(layout.names, "gpu")
     needs_stamp = claim.clock is not Clock.NONE and own_clock(layout.names) is claim.clock
     return (
         pl.when(pl.col("line_no").is_in(_cut_lines(rows, layout)))
         .then(pl.lit("row cut in its last cell"))
         .when(~index.str.contains(r"^[0-9]{1,4}$"))
         .then(pl.lit("no GPU index"))
-        .when(stamp.is_null() & needs_stamp)
+        .when(pl.col("sample_ts").is_null() & needs_stamp)
         .then(pl.lit("stamp cannot be read"))
     )
 
@@ -110,7 +116,7 @@ def _mig(names: tuple[str, ...]) -> pl.Expr | None:
     found = [name for name in names if name in MIG_COLUMNS]
     if not found:
         return None
-    cell = {name: pl.col("cells").list.get(names.index(name), null_on_oob=True) for name in (*found, "gpu")}
+    cell = {name: _text(names, name) for name in (*found, "gpu")}
     instance = pl.concat_str(
         [pl.when(~is_blank(cell[name])).then(pl.lit(f" {name} ") + cell[name]) for name in found],
         ignore_nulls=True,
@@ -119,14 +125,13 @@ def _mig(names: tuple[str, ...]) -> pl.Expr | None:
 
 
 def _samples(rows: pl.DataFrame, layout: Layout, clock: Clock) -> pl.DataFrame:
-    """Turn ``cells`` into columns of `gpu_sample`; the row of a MIG instance has no index, as it is not the device."""
+    """Turn cells into columns of `gpu_sample`; the row of a MIG instance has no index, as it is not the device."""
     names, entity = layout.names, _mig(layout.names)
     if entity is not None:
-        rows = rows.with_columns(entity=entity)
-        rows = rows.with_columns(cells=pl.col("cells").list.concat(pl.concat_list("entity")))
+        rows = rows.with_columns(entity=entity).with_columns(pl.col("entity").alias(f"cell_{len(names)}"))
         names = (*names, "entity")
     samples = rows.select(
-        "line_no", "bad", "sample_ts", "error_s", *columns(names, DMON, _unplaced(names, clock)),
+        "line_no", "bad", "sample_ts", "error_s", *columns(names, DMON, _unplaced(names, clock), _cell),
         segment=layout_code(names),
     )  # fmt: skip
     if entity is None:
@@ -145,28 +150,36 @@ def all_rows(rows: pl.DataFrame, claim: Claim) -> pl.DataFrame:
 
     Rows that do not fit their heading are told for all headings at once: a file may have thousands of broken ones.
     """
-    plain = pl.col("rest").str.replace_all(",", " ", literal=True).str.replace_all("#", " ", literal=True)
     layouts, table = _layouts(rows["heading"].unique(), claim)
-    width = pl.col("cells").list.len()
-    reason = (
-        pl.when(pl.col("layout").is_null())
-        .then(pl.lit("no heading above"))
-        .when(width != pl.col("width"))
-        .then(pl.lit("cells differ from heading"))
+    found = rows.join(table, on="heading", how="left", nulls_equal=True, maintain_order="left")
+    read = [found.filter(pl.col("layout").is_null()).select("line_no", bad=pl.lit("no heading above"))]
+    for group in found.filter(pl.col("layout").is_not_null()).partition_by("layout", maintain_order=True):
+        layout, guessed = layouts[group["layout"][0]]
+        fitting, misfits = _with_cells(group, len(layout.names))
+        read += [misfits, *(rows_under(each, (layout, guessed), claim) for each in fitting)]
+    return pl.concat([pl.DataFrame(schema=_EMPTY), *read], how="diagonal").sort("line_no")
+
+
+def _with_cells(group: pl.DataFrame, count: int) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """Split rows into as many cells (``cell_0`` and so on), those that are as long as most in one go; and those that have others."""
+    names = [f"cell_{at}" for at in range(count)]
+    length = pl.col("rest").str.len_bytes()
+    even = group.filter(length == length.mode().min())
+    cells = aligned_cells(even["rest"], names)
+    odd = group if cells is None else group.filter(length != length.mode().min())
+    plain = pl.col("rest").str.replace_all(",", " ", literal=True).str.replace_all("#", " ", literal=True)
+    split = odd.with_columns(cells=plain.str.extract_all(r"\S+"))
+    fits = pl.col("cells").list.len() == count
+    fitting = [split.filter(fits).with_columns(listed(at).alias(name) for at, name in enumerate(names))]
+    if cells is not None:
+        fitting.append(even.hstack(cells))
+    return [each for each in fitting if each.height], split.filter(~fits).select(
+        "line_no", bad=pl.lit("cells differ from heading")
     )
-    found = (
-        rows.join(table, on="heading", how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(cells=plain.str.extract_all(r"\S+"))
-        .with_columns(bad=reason)
-    )
-    misfits = found.filter(pl.col("bad").is_not_null()).select("line_no", "bad")
-    fitting = found.filter(pl.col("bad").is_null()).partition_by("layout", maintain_order=True)
-    read = [rows_under(group, layouts[group["layout"][0]], claim) for group in fitting]
-    return pl.concat([pl.DataFrame(schema=_EMPTY), misfits, *read], how="diagonal").sort("line_no")
 
 
 def _layouts(headings: pl.Series, claim: Claim) -> tuple[list[tuple[Layout, bool]], pl.DataFrame]:
-    """The layouts of some headings, each once and with whether it was guessed; and which heading has which, and how wide."""
+    """The layouts of some headings, each once and with whether it was guessed; and which heading has which."""
     instead = claim.settings.get("instead", {})
     texts = [heading or "" for heading in headings]
     made = [(layout_of(instead.get(text, text)), text in instead) for text in texts]
@@ -175,16 +188,16 @@ def _layouts(headings: pl.Series, claim: Claim) -> tuple[list[tuple[Layout, bool
         None if layout is None else numbers.setdefault((layout, guessed), len(numbers))
         for layout, guessed in made
     ]
-    widths = [None if layout is None else len(layout.names) for layout, _ in made]
-    schema = {"heading": pl.String, "layout": pl.Int64, "width": pl.Int64}
-    return list(numbers), pl.DataFrame({"heading": headings, "layout": found, "width": widths}, schema=schema)
+    schema = {"heading": pl.String, "layout": pl.Int64}
+    return list(numbers), pl.DataFrame({"heading": headings, "layout": found}, schema=schema)
 
 
 def rows_under(group: pl.DataFrame, under: tuple[Layout, bool], claim: Claim) -> pl.DataFrame:
-    """Read rows of one layout (and whether it was guessed), as many ``cells`` as it has names; ``bad`` says why a row is none."""
+    """Read rows of one layout (and whether it was guessed), with as many cells as it has names; ``bad`` says why a row is none."""
     layout, guessed = under
     stamp, error = _stamp(layout.names, claim)
-    placed = group.with_columns(sample_ts=stamp, bad=_reason(group, layout, stamp, claim))
+    placed = group.with_columns(sample_ts=stamp)
+    placed = placed.with_columns(bad=_reason(placed, layout, claim))
     if guessed:
         wrong = pl.when(_out_of_range(layout.names)).then(pl.lit("value out of range in the guessed layout"))
         placed = placed.with_columns(bad=pl.coalesce("bad", wrong))

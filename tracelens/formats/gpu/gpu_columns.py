@@ -15,7 +15,7 @@ import orjson
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PERCENT: Final = 0.01
 MIB: Final = 1_048_576.0
@@ -218,7 +218,7 @@ def _pair(name: str, cell: pl.Expr) -> pl.Expr:
 
     def write(cells: pl.Series) -> pl.Series:
         seen = cells.unique().drop_nulls()
-        written = [None if (value := _json(each)) is None else key + value for each in seen]
+        written = [None if (value := _json(str(each))) is None else key + value for each in seen]
         if seen.len() == 1 and not cells.null_count():
             return pl.repeat(written[0], cells.len(), dtype=pl.String, eager=True)
         return cells.replace_strict(seen, written, default=None, return_dtype=pl.String)
@@ -235,11 +235,18 @@ def other(cells: Mapping[str, pl.Expr]) -> pl.Expr:
     return pl.when(joined != "").then(pl.concat_str(pl.lit("{"), joined, pl.lit("}"))).alias("other")
 
 
+def listed(at: int) -> pl.Expr:
+    """Take a cell by its place in ``cells``, a list per row."""
+    return pl.col("cells").list.get(at, null_on_oob=True)
+
+
 def columns(
-    names: Sequence[str], known: Mapping[str, Reading], skip: frozenset[str] = frozenset()
+    names: Sequence[str],
+    known: Mapping[str, Reading],
+    skip: frozenset[str] = frozenset(),
+    cell: Callable[[int], pl.Expr] = listed,
 ) -> list[pl.Expr]:
-    """Make columns of `gpu_sample` out of ``cells`` (a list per row, as many as `names`); `skip` names those left out."""
+    """Make columns of `gpu_sample` out of cells (as many as `names`, each by its place); `skip` names those left out."""
     filled = places(names, known)
-    cell = {at: pl.col("cells").list.get(at, null_on_oob=True) for at in range(len(names))}
-    rest = {name: cell[at] for at, name in enumerate(names) if at not in filled and name not in skip}
-    return [read(cell[at], reading) for at, reading in filled.items()] + [other(rest)]
+    rest = {name: cell(at) for at, name in enumerate(names) if at not in filled and name not in skip}
+    return [read(cell(at), reading) for at, reading in filled.items()] + [other(rest)]
