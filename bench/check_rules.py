@@ -18,7 +18,7 @@ import tracelens
 from tracelens import resources
 from tracelens.rulebook import rulebook
 from tracelens.store import Store
-from tracelens.store.keeping import compute_views, keep_views
+from tracelens.store.keeping import keep_views, open_tables
 
 OUT: Final = Path(__file__).parent / "out"
 COPIED: Final = (
@@ -36,8 +36,8 @@ def big_case(path: Path, requests: int) -> int:
     path.unlink(missing_ok=True)
     tracelens.ingest([str(resources.demo_incident())], case=path)
     connection = duckdb.connect(str(path))
-    compute_views(connection)
     have = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]
+    open_tables(connection)
     for table in COPIED:
         copies = -(-requests // have) // (STREAMS if table == "client_stream" else 1)
         changed = ", ".join(_changed(connection, table))

@@ -1,5 +1,5 @@
 -- How the requests of a run are spread over each measure and stage.  The screens begin with these numbers, so a finished case has
--- them as rows (loading/keep.sql).
+-- them as rows (tracelens/store/keeping.py).
 
 -- One of the measures that requests are ranked by.
 CREATE MACRO _measure_s(measure, ttft_s, e2e_s, tpot_s, queue_s, prefill_s) AS

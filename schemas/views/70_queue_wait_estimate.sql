@@ -23,7 +23,8 @@ WITH sample AS (
             AND source_id NOT IN (SELECT scraped.source_id FROM metric_sample AS scraped WHERE scraped.scrape_index IS NOT NULL)
     )
     GROUP BY run_id, source_id, sample_ts, line_no
-    WINDOW stats AS (PARTITION BY source_id ORDER BY line_no)
+    -- Records can be glued together on one line.
+    WINDOW stats AS (PARTITION BY source_id ORDER BY line_no, sample_ts)
 ),
 
 started AS (

@@ -148,8 +148,8 @@ SELECT
 FROM wide
 WHERE measure_s IS NOT NULL AND ((measure_s >= threshold_s AND threshold_s > median_s) OR hash(request_id) % every = 0);
 
--- How many requests came, left the line, and ended up to each moment, and what the GPUs (their mean) said, on a grid of at
--- most 100,000 moments a run.
+-- How many requests came, left the line, and ended up to each moment at which something happened, and what the GPUs (their mean)
+-- said, on a grid of at most 100,000 moments a run.
 CREATE VIEW _request_load AS
 WITH placed AS (
     SELECT
@@ -252,12 +252,6 @@ happened AS (
         gpu_sample.sample_ts >= span.zero_ts - INTERVAL 10 SECONDS
         AND epoch(gpu_sample.sample_ts - span.zero_ts) < span.width_s * span.last_bucket
     GROUP BY ALL
-    UNION ALL BY NAME
-    SELECT
-        run_id,
-        -- Ten seconds before the first arrival are there for the GPUs.
-        unnest(range(-ceil(10 / width_s)::BIGINT, last_bucket + 1)) AS bucket
-    FROM span
 ),
 
 counted AS (
@@ -412,11 +406,11 @@ loaded AS (
             _mean_between(at_until.power_sum, ten_before.power_sum, at_until.power_count, ten_before.power_count)
         ) AS power_w
     FROM bucketed AS b
-    LEFT JOIN load AS at_arrival ON b.run_id = at_arrival.run_id AND b.from_bucket = at_arrival.bucket
-    LEFT JOIN load AS second_before ON b.run_id = second_before.run_id AND b.second_bucket = second_before.bucket
-    LEFT JOIN load AS before ON b.run_id = before.run_id AND b.before_bucket = before.bucket
-    LEFT JOIN load AS ten_before ON b.run_id = ten_before.run_id AND b.ten_before_bucket = ten_before.bucket
-    LEFT JOIN load AS at_until ON b.run_id = at_until.run_id AND b.until_bucket = at_until.bucket
+    ASOF LEFT JOIN load AS at_arrival ON b.run_id = at_arrival.run_id AND b.from_bucket >= at_arrival.bucket
+    ASOF LEFT JOIN load AS second_before ON b.run_id = second_before.run_id AND b.second_bucket >= second_before.bucket
+    ASOF LEFT JOIN load AS before ON b.run_id = before.run_id AND b.before_bucket >= before.bucket
+    ASOF LEFT JOIN load AS ten_before ON b.run_id = ten_before.run_id AND b.ten_before_bucket >= ten_before.bucket
+    ASOF LEFT JOIN load AS at_until ON b.run_id = at_until.run_id AND b.until_bucket >= at_until.bucket
 ),
 
 step AS (

@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from tracelens import ingest, resources
-from tracelens.store.keeping import KEPT, compute_views, keep_views
+from tracelens.store import apply_schema, keeping
+from tracelens.store.keeping import KEPT, keep_views, open_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +57,10 @@ def test_rows_that_were_kept_are_those_that_the_views_compute(case: Path, tmp_pa
     with duckdb.connect(str(copy)) as connection:
         assert kept_tables(connection) == len(KEPT)
         said = comments(connection)
-        compute_views(connection)
+        open_tables(connection)
         assert kept_tables(connection) == 0
+        keeping._drop_views(connection)
+        apply_schema(connection, ("views/",))
         assert comments(connection) == said
         with duckdb.connect(str(case), read_only=True) as finished:
             for view in READ:
@@ -65,13 +68,23 @@ def test_rows_that_were_kept_are_those_that_the_views_compute(case: Path, tmp_pa
                 assert rows(connection, view, names) == rows(finished, view, names), view
 
 
-def test_where_memory_does_not_hold_the_rows_a_view_computes(case: Path, tmp_path: Path) -> None:
+def test_where_memory_does_not_hold_the_rows_a_view_computes(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+        if view in {"gpu_load", "_request_timing"}:
+            raise duckdb.OutOfMemoryException("no room")
+        made(connection, view)
+
     copy = tmp_path / "copy.duckdb"
     shutil.copyfile(case, copy)
-    with duckdb.connect(str(copy)) as connection:
-        compute_views(connection)
-        failing = ", ".join(f"error('out of memory') AS {name}" for name in columns(connection, "gpu_load"))
-        connection.execute(f"CREATE OR REPLACE VIEW gpu_load AS SELECT {failing}")
+    made = keeping._compute
+    with duckdb.connect(str(copy)) as connection, duckdb.connect(str(case), read_only=True) as finished:
+        open_tables(connection)
+        monkeypatch.setattr(keeping, "_compute", compute)
         keep_views(connection)
-        assert kept_tables(connection) == len(KEPT) - 1
-        assert rows(connection, "engine_state", ["run_id"])
+        assert kept_tables(connection) == len(KEPT) - 2
+        assert comments(connection) == comments(finished)
+        for view in ("gpu_load", "request", "time_window", "_run_measure", "request_event"):
+            names = columns(connection, view)
+            assert rows(connection, view, names) == rows(finished, view, names), view

@@ -43,14 +43,17 @@ def schema_version() -> str:
     return hashlib.sha256("\n".join(text for _, text in ddl()).encode()).hexdigest()[:12]
 
 
-def apply_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create every table and view in an empty database."""
+def apply_schema(
+    connection: duckdb.DuckDBPyConnection, begin: tuple[str, ...] = ("tables/", "views/")
+) -> None:
+    """Create every table and view in an empty database; or what the files create whose names begin so."""
     connection.begin()
     for name, text in ddl():
-        try:
-            connection.execute(text)
-        except duckdb.Error as error:
-            raise CaseError(f"schemas/{name}: {error}") from error
+        if name.startswith(begin):
+            try:
+                connection.execute(text)
+            except duckdb.Error as error:
+                raise CaseError(f"schemas/{name}: {error}") from error
     connection.commit()
 
 

@@ -21,7 +21,7 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.holding import CaseLock
-from tracelens.store.keeping import compute_views, keep_views
+from tracelens.store.keeping import TABLES, keep_views, open_tables
 from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
@@ -144,12 +144,12 @@ class CaseWriter:
         connection.execute(SILENT)
         self._partial.chmod(0o600)
         if not known:
-            apply_schema(connection)
+            apply_schema(connection, TABLES[:1])
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
             )
-        compute_views(connection)
+        open_tables(connection)
         if known:
             connection.execute("CHECKPOINT")
         return connection
