@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
-from fuzz import run, samples
+from breaking import read, samples
+from fuzz import Files, Small, run
 
-from tracelens.formats.base import Chunk
 from tracelens.formats.client.client_tables import REQUEST_SCHEMA, requests_frame
 from tracelens.formats.json_lines import number
 from tracelens.formats.privacy import scrubbed
-from tracelens.ingestion.chunks import framed
 
 CORPUS = Path(__file__).parent / "corpus"
 """Inputs of `fuzz_atheris.py` that reached code no sample reaches, a file per format."""
 
 
-def test_some_seconds_of_broken_files_break_nothing(tmp_path: Path) -> None:
-    tally = run(4, 20261129, tmp_path)
-    assert tally.files > 0
+@pytest.mark.parametrize("way", [Small, Files])
+def test_some_seconds_of_broken_files_break_nothing(way: type[Small | Files], tmp_path: Path) -> None:
+    tally = run(way, 2, 20261129, tmp_path)
+    assert tally.inputs > 0
     assert {what: count for what, count in tally.found.items() if not what.endswith(" slow")} == {}
 
 
@@ -28,14 +29,28 @@ def test_inputs_that_reached_new_code_are_read_without_a_loss() -> None:
     assert len(claims) == len(list(CORPUS.iterdir())) > 40
     for name, (kind, claim) in claims.items():
         data = (CORPUS / name).read_bytes()
-        lines, raw = framed(data, 1, binary=kind.binary)
-        found = kind.parse(Chunk(lines, claim, is_open=not data.endswith(b"\n"), raw=raw, prompt_key=1))
-        assert found.understood + found.issues.height == lines.height, name
+        found, _, wrong = read(data, kind, claim)
+        assert wrong == []
         tables = {**found.tables, "ingest_issue": found.issues}
         clean = scrubbed(tables, keep_text=False, prompt_key=1)
         assert {table: frame.height for table, frame in clean.items()} == {
             table: frame.height for table, frame in tables.items()
         }
+
+
+def test_a_carriage_return_in_a_row_of_aiperf_server_is_no_row_and_never_raises() -> None:
+    kind, claim, data = next(
+        each for each in samples() if each[0].name == "aiperf_server" and b"Endpoint," in each[2]
+    )
+    lines = data.split(b"\n")
+    at = next(at for at, line in enumerate(lines) if line.startswith(b"Endpoint,")) + 1
+    whole, _, _ = read(data, kind, claim)
+    broken, count, wrong = read(
+        b"\n".join([*lines[:at], lines[at].replace(b",", b",\r7,", 1), *lines[at + 1 :]]), kind, claim
+    )
+    assert wrong == []
+    lost = whole.tables["metric_sample"].filter(pl.col("line_no") == at + 1).height
+    assert broken.tables["metric_sample"].height == whole.tables["metric_sample"].height - lost < count * 50
 
 
 @pytest.mark.parametrize("blank", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\xa0", "\u2003"])

@@ -75,9 +75,8 @@ def sniff(head: Head) -> Claim | None:
 
 def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     layout = layout_of(_TOOL, names, claim.settings.get("stamp_kind"))
-    rows = group.with_columns(cells=by_commas(pl.col("rest")))
     when, error = stamp_columns(layout, claim)
-    rows = rows.with_columns(
+    rows = group.with_columns(
         sample_ts=when, error_s=error, name=cell(layout, "Field"), value=cell(layout, "Values")
     )
     known = [

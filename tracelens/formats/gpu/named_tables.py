@@ -69,7 +69,8 @@ class Tool:
     """How one tool writes its table.
 
     `marks` are literals one of which each heading holds; `heading` returns a heading's names, or None for another line;
-    `cells` splits a row (an expression over text); `passed` matches lines that say nothing.
+    `cells` splits a row (an expression over text); `passed` matches lines that say nothing; where `has_tail`, the last
+    cell may hold blanks, so that a row may have more of them than its heading.
     """
 
     marks: tuple[str, ...]
@@ -80,6 +81,7 @@ class Tool:
     index: str | None = None
     passed: str = r"^\s*$"
     variant: str = ""
+    has_tail: bool = False
 
 
 def by_commas(text: pl.Expr) -> pl.Expr:
@@ -97,10 +99,10 @@ def by_blanks(text: pl.Expr) -> pl.Expr:
     return text.str.extract_all(r"\S+")
 
 
-def cells_of(tool: Tool, rows: list[str]) -> list[list[str]]:
+def cells_of(cells: Callable[[pl.Expr], pl.Expr], rows: list[str]) -> list[list[str]]:
     """Split some rows of a head."""
     frame = pl.DataFrame({"rest": rows}, schema={"rest": pl.String})
-    return frame.select(tool.cells(pl.col("rest")).alias("cells"))["cells"].to_list()
+    return frame.select(cells(pl.col("rest")).alias("cells"))["cells"].to_list()
 
 
 def layout_of(tool: Tool, names: Names, kind: str | None) -> Layout:
@@ -135,7 +137,7 @@ def claim_of(tool: Tool, head: Head) -> Claim | None:
     below = [line for line in lines[at + 1 :] if not read(line)]
     prefix = None if tool.stamp in names else next((split_prefix(line)[0] for line in below), None)
     rests = [without_prefix(line, prefix) for line in below]
-    rows = [row for row in cells_of(tool, rests) if row and len(row) == len(names)]
+    rows = [row for row in cells_of(tool.cells, rests) if row and len(row) == len(names)]
     own = len(rows) + sum(is_error(line) or is_noise(line) for line in rests)
     if rests and own / len(rests) <= _MIN_SHARE:
         return None
@@ -148,12 +150,10 @@ def claim_of(tool: Tool, head: Head) -> Claim | None:
     return Claim(variant, clock, {"prefix": prefix, "stamp_kind": kind})
 
 
-def rows_under(group: pl.DataFrame, tool: Tool, layout: Layout, claim: Claim) -> pl.DataFrame:
-    """Read rows under one heading as columns of `gpu_sample`, with ``bad``: why a row is none."""
-    rows = group.with_columns(cells=tool.cells(pl.col("rest")))
+def rows_under(group: pl.DataFrame, layout: Layout, claim: Claim) -> pl.DataFrame:
+    """Read rows under one heading (``cells``) as columns of `gpu_sample`, with ``bad``: why a row is none."""
     when, error = stamp_columns(layout, claim)
-    rows = rows.with_columns(sample_ts=when, error_s=error)
-    rows = rows.with_columns(bad=reason(layout))
+    rows = group.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
     return rows.select("line_no", "bad", "sample_ts", "error_s", *measures(layout))
 
 
@@ -176,18 +176,16 @@ def stamp_columns(layout: Layout, claim: Claim) -> tuple[pl.Expr, pl.Expr]:
 
 def reason(layout: Layout) -> pl.Expr:
     """Say why a row cannot be used; NULL for a good one."""
-    last = pl.col("cells").list.last()
-    found = (
-        pl.when(pl.col("cells").list.len() != len(layout.names))
-        .then(pl.lit("cells differ from heading"))
-        .when(pl.col("is_open") & ~is_blank(last))
-        .then(pl.lit("row cut in its last cell"))
-    )
+    found = [
+        pl.when(pl.col("is_open") & ~is_blank(pl.col("cells").list.last())).then(
+            pl.lit("row cut in its last cell")
+        )
+    ]
     if layout.stamp and layout.stamp_kind:
-        found = found.when(pl.col("sample_ts").is_null()).then(pl.lit("stamp cannot be read"))
+        found.append(pl.when(pl.col("sample_ts").is_null()).then(pl.lit("stamp cannot be read")))
     if layout.index:
-        found = found.when(~cell(layout, layout.index).str.contains(INDEX)).then(pl.lit("no GPU index"))
-    return found
+        found.append(pl.when(~cell(layout, layout.index).str.contains(INDEX)).then(pl.lit("no GPU index")))
+    return pl.coalesce(found)
 
 
 def measures(layout: Layout) -> list[pl.Expr]:
@@ -206,11 +204,11 @@ Rows = Callable[[pl.DataFrame, Names, Claim], pl.DataFrame]
 
 
 def parse_table(tool: Tool, chunk: Chunk, rows_of: Rows | None = None) -> Parsed:
-    """Read rows by heading, whole columns at a time; `rows_of` reads those under one heading."""
+    """Read rows by heading, whole columns at a time; `rows_of` reads those under one heading, as many ``cells`` as it has names."""
 
     def of_tool(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
         layout = layout_of(tool, names, claim.settings.get("stamp_kind"))
-        return rows_under(group, tool, layout, claim)
+        return rows_under(group, layout, claim)
 
     lines, rows = read_rows(tool, chunk, rows_of or of_tool)
     return finish(lines, rows.filter(pl.col("bad").is_null()).drop("bad"))
@@ -232,23 +230,44 @@ def read_rows(tool: Tool, chunk: Chunk, rows_of: Rows) -> tuple[pl.DataFrame, pl
     return placed(lines, good, chunk.claim), rows
 
 
+_EMPTY: Final[dict[str, Any]] = {
+    "line_no": pl.Int64, "bad": pl.String, "sample_ts": pl.Datetime("us"), "error_s": pl.Float64
+}  # fmt: skip
+
+
 def _all_rows(tool: Tool, lines: pl.DataFrame, claim: Claim, rows_of: Rows) -> pl.DataFrame:
-    read = heading_text(tool)
-    groups = lines.partition_by("heading", maintain_order=True) if lines.height else []
-    empty = pl.DataFrame(
-        schema={
-            "line_no": pl.Int64, "bad": pl.String, "sample_ts": pl.Datetime("us"), "error_s": pl.Float64,
-        }
-    )  # fmt: skip
-    found = [empty]
-    for group in groups:
-        heading = group["heading"][0]
-        names = tool.heading(read(heading) or "") if heading else None
-        if names is None:
-            found.append(group.select("line_no", bad=pl.lit("no heading above: columns have no names")))
-        else:
-            found.append(rows_of(group, names, claim))
-    return pl.concat(found, how="diagonal").sort("line_no", maintain_order=True)
+    """Read rows by heading.  Those that do not fit theirs are told for all at once: a file may have thousands of broken ones."""
+    known, table = _headings(tool, lines["heading"].unique())
+    count = pl.col("cells").list.len()
+    misfit = count < pl.col("width") if tool.has_tail else count != pl.col("width")
+    bad = (
+        pl.when(pl.col("width").is_null())
+        .then(pl.lit("no heading above: columns have no names"))
+        .when(misfit)
+        .then(pl.lit("cells differ from heading"))
+    )
+    rows = lines.join(table, on="heading", how="left", nulls_equal=True, maintain_order="left")
+    rows = rows.with_columns(cells=tool.cells(pl.col("rest"))).with_columns(bad=bad)
+    misfits = rows.filter(pl.col("bad").is_not_null()).select("line_no", "bad")
+    fitting = rows.filter(pl.col("bad").is_null()).partition_by("names", maintain_order=True)
+    read = [rows_of(group, known[group["names"][0]], claim) for group in fitting]
+    return pl.concat([pl.DataFrame(schema=_EMPTY), misfits, *read], how="diagonal").sort(
+        "line_no", maintain_order=True
+    )
+
+
+def _headings(tool: Tool, headings: pl.Series) -> tuple[list[Names], pl.DataFrame]:
+    """The names of some headings, each list of them once; and which heading has which, and how many."""
+    found = [tool.heading(heading) if heading else None for heading in headings]
+    places = {names: at for at, names in enumerate(dict.fromkeys(names for names in found if names))}
+    columns = {
+        "heading": headings,
+        "names": [places.get(names or ()) for names in found],
+        "width": [len(names) if names else None for names in found],
+    }
+    return list(places), pl.DataFrame(
+        columns, schema={"heading": pl.String, "names": pl.Int64, "width": pl.Int64}
+    )
 
 
 def table_context(tool: Tool) -> Callable[[str, str | None], str | None]:

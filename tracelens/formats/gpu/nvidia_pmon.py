@@ -53,7 +53,7 @@ def _cells(text: pl.Expr) -> pl.Expr:
     return text.str.extract_all(r"\S+")
 
 
-_TOOL: Final = Tool((" pid",), _heading, _cells, {}, passed=_UNIT_LINE, variant="pmon")
+_TOOL: Final = Tool((" pid",), _heading, _cells, {}, passed=_UNIT_LINE, variant="pmon", has_tail=True)
 
 
 def _bare(line: str) -> str:
@@ -100,16 +100,13 @@ def _stamp(names: Names, claim: Claim) -> tuple[pl.Expr, pl.Expr]:
 
 def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     """Read rows under one heading as columns of `gpu_process_sample`, with ``bad``: why a row is none."""
-    rows = group.with_columns(cells=pl.col("rest").str.extract_all(r"\S+"))
     stamp, error = _stamp(names, claim)
-    rows = rows.with_columns(sample_ts=stamp)
+    rows = group.with_columns(sample_ts=stamp)
     # The command is what stands behind the other cells, blanks within it kept.
     command = pl.col("rest").str.extract(rf"^\s*(?:\S+\s+){{{len(names) - 1}}}(\S.*?)\s*$", 1)
     needs_stamp = own_clock(names) is claim.clock and claim.clock is not Clock.NONE
     bad = (
-        pl.when(pl.col("cells").list.len() < len(names))
-        .then(pl.lit("cells differ from heading"))
-        .when(pl.col("is_open") & ~pl.col("rest").str.contains(r"\s$"))
+        pl.when(pl.col("is_open") & ~pl.col("rest").str.contains(r"\s$"))
         .then(pl.lit("row cut in its last cell"))
         .when(~_cell(names, "gpu").str.contains(r"^[0-9]{1,4}$"))
         .then(pl.lit("no GPU index"))

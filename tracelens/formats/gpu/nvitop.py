@@ -96,9 +96,8 @@ def _layouts(names: Names, kind: str | None) -> dict[int, Layout]:
 def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     found = []
     for gpu, layout in _layouts(names, claim.settings.get("stamp_kind")).items():
-        rows = group.with_columns(cells=by_commas(pl.col("rest")))
         when, error = stamp_columns(layout, claim)
-        rows = rows.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
+        rows = group.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
         kept = rows.select("line_no", "bad", "sample_ts", "error_s", *measures(layout))
         found.append(kept.with_columns(gpu_index=pl.lit(gpu, pl.Int32)))
     return pl.concat(found, how="diagonal")

@@ -80,11 +80,16 @@ def _heading(line: str) -> Names | None:
     return names if measured >= FEWEST_MEASURES else None
 
 
-def _with_commas(line: str) -> str:
-    return line.replace(_separator(line), ",") if _separator(line) != "," else line
+def _cells(text: pl.Expr) -> pl.Expr:
+    """Split at the separator of the heading above."""
+    heading, commas = pl.col("heading"), text
+    for sign in _SEPARATORS[1::-1]:
+        has_sign = heading.str.contains(sign, literal=True)
+        commas = pl.when(has_sign).then(text.str.replace_all(sign, ",", literal=True)).otherwise(commas)
+    return by_commas(commas)
 
 
-_TOOL: Final = Tool(_MARKS, _heading, by_commas, {}, passed=r"^\s*#", variant="table")
+_TOOL: Final = Tool(_MARKS, _heading, _cells, {}, passed=r"^\s*#", variant="table")
 
 
 def sniff(head: Head) -> Claim | None:
@@ -121,7 +126,7 @@ def _rows_in(lines: list[str]) -> tuple[list[list[str]], float]:
         names, sign = _heading(group[0]) or (), _separator(group[0])
         rows = [
             row
-            for row in cells_of(_TOOL, [line.replace(sign, ",") for line in group[1:]])
+            for row in cells_of(by_commas, [line.replace(sign, ",") for line in group[1:]])
             if len(row) == len(names)
         ]
         fits += len(rows)
@@ -167,12 +172,17 @@ def _rows_under(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame
     """Read rows under one heading: ``cells`` with the stamp, and ``bad``: why a row is none."""
     plan = _plan_under(names, claim)
     layout = Layout(names, plan.gpu, plan.stamp, plan.stamp_kind, plan.index, date=plan.date)
-    text = pl.col("rest").str.replace_all(_separator(str(group["heading"][0])), ",", literal=True)
-    rows = group.with_columns(cells=by_commas(text))
     when, error = stamp_columns(layout, claim)
-    rows = rows.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
+    rows = group.with_columns(sample_ts=when, error_s=error).with_columns(bad=reason(layout))
     unread = pl.when(~has_measure(names, plan)).then(pl.lit("no measure can be read"))
-    return rows.select("line_no", "sample_ts", "error_s", "cells", "heading", bad=pl.coalesce("bad", unread))
+    return rows.select(
+        "line_no",
+        "sample_ts",
+        "error_s",
+        "cells",
+        bad=pl.coalesce("bad", unread),
+        heading=pl.lit(group["heading"][0]),
+    )
 
 
 def _tables(rows: pl.DataFrame, claim: Claim) -> dict[str, pl.DataFrame]:

@@ -194,8 +194,8 @@ def _sniff_rocm(head: Head) -> Claim | None:
 def _npu_rows(group: pl.DataFrame, names: Names, claim: Claim) -> pl.DataFrame:
     """Read rows of NPUs; a further chip of one has no index of its own and is named in ``other``."""
     if _CHIP not in names:
-        return rows_under(group, _NPU, layout_of(_NPU, names, None), claim)
-    cells = by_blanks(pl.col("rest"))
+        return rows_under(group, layout_of(_NPU, names, None), claim)
+    cells = pl.col("cells")
     npu, chip = (cells.list.get(names.index(name), null_on_oob=True) for name in ("NpuID(Idx)", _CHIP))
     is_further = chip != "0"
     entity = pl.when(is_further).then(pl.format("NPU {} chip {}", npu, chip)).otherwise(pl.lit(""))

@@ -108,13 +108,20 @@ def _csv(lines: list[tuple[int, str]]) -> Iterator[tuple[int, Found]]:
     for line_no, text in lines:
         if not text.strip() or text.startswith("#"):
             continue
-        cells = next(csv.reader([text]), [])
+        cells = _cells(text)
         if cells[:1] == ["Endpoint"]:
             heading = cells
         elif len(cells) == len(heading):
             row = dict(zip(heading, cells, strict=True))
             for found in _csv_row(row):
                 yield line_no, found
+
+
+def _cells(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text]), [])
+    except csv.Error:  # a carriage return outside quotes
+        return []
 
 
 def _csv_row(row: Mapping[str, str]) -> Iterator[Found]:
