@@ -15,7 +15,8 @@ import rule_pages
 from tracelens.cli import cli
 from tracelens.formats import FORMATS
 from tracelens.formats.client import client_keys
-from tracelens.formats.server.vllm_lines import EVENT_FORMS, LINE_FORMS
+from tracelens.formats.server.event_forms import EVENT_FORMS
+from tracelens.formats.server.vllm_lines import LINE_FORMS
 from tracelens.formats.server.wrappers import WRAPPERS
 from tracelens.named import NamedQuery, named_queries, named_query
 from tracelens.store import memory_case

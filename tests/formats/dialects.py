@@ -262,6 +262,17 @@ def utc(second: int, digits: str = "000") -> str:
     return instant(second).strftime("%Y-%m-%dT%H:%M:%S.%f") + digits
 
 
+def millis(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1)) // timedelta(milliseconds=1)
+
+
+CSV_STARTS = {
+    "csv of instants": lambda at: f"{at.isoformat(timespec='milliseconds')}Z",
+    "csv of epochs": millis,
+    "csv of wall clocks": lambda at: (at + timedelta(hours=8)).strftime("%Y-%m-%d %H:%M:%S"),
+}
+
+
 def wrapped(name: str, line: str, second: int, stream: str = "stdout") -> str:
     """One line in a wrapper."""
     at = instant(second)
@@ -270,6 +281,11 @@ def wrapped(name: str, line: str, second: int, stream: str = "stdout") -> str:
         "timestamps": f"{utc(second)}Z ",
         "timestamps with a zone": f"{(at + timedelta(hours=2)).strftime('%Y-%m-%dT%H:%M:%S.%f')}+02:00 ",
         "cloud logging": f"{('INFO', 'ERROR')[second % 2]} {utc(second)}Z [resource.labels.containerName: vllm] ",
+        "loki": f'{utc(second)}Z {{app="vllm", pod="vllm-0"}} ',
+        "event": f"EVENTS\t3846{second}\t{millis(at)}\tvllm/0\t{millis(at) + 211}\t",
+        "model server": f"{utc(second, '')}Z [INFO ] W-9000-vllm-stdout MODEL_LOG - ",
+        "log stream": f"{utc(second, '')}+00:00 vllm/0/4021 ",
+        "wall clock": f"{(at + timedelta(hours=8)).strftime('%Y-%m-%d %H:%M:%S')},123 ",
         "journald iso": f"{utc(second, '')}+0000 gpu-node-3 vllm[4021]: ",
         "journald full": f"Sat {at.strftime('%Y-%m-%d %H:%M:%S')} UTC gpu-node-3 vllm[4021]: ",
         "journald unix": f"{(at - datetime(1970, 1, 1)).total_seconds():.6f} gpu-node-3 vllm[4021]: ",
@@ -286,6 +302,8 @@ def wrapped(name: str, line: str, second: int, stream: str = "stdout") -> str:
     }
     if name in made:
         return made[name] + line
+    if name in CSV_STARTS:
+        return f'{CSV_STARTS[name](at)},gpu-1,"{line.replace(chr(34), chr(34) * 2)}",vllm'
     return json.dumps(_object(name, line, second, stream), ensure_ascii=second % 2 == 0)
 
 
@@ -307,15 +325,16 @@ def _object(name: str, line: str, second: int, stream: str) -> dict[str, Any]:
             "SYSLOG_IDENTIFIER": "vllm",
             "MESSAGE": line,
         }
-    assert name == "collector", name
-    return {"@timestamp": utc(second, "") + "Z", "level": "info", "message": line}
+    collected = {"@timestamp": utc(second, "") + "Z", "level": "info", "message": line}
+    return collected if name == "collector" else {"_index": "logs", "_id": f"{second}", "_source": collected}
 
 
 LINE_WRAPPERS = (
-    "cri", "timestamps", "timestamps with a zone", "cloud logging", "journald iso", "journald full", "journald unix", "syslog 5424", "syslog", "ts",
+    "cri", "timestamps", "timestamps with a zone", "cloud logging", "csv of instants", "csv of epochs", "csv of wall clocks", "loki", "event",
+    "model server", "log stream", "wall clock", "journald iso", "journald full", "journald unix", "syslog 5424", "syslog", "ts",
     "compose", "kubectl prefix", "stern", "outer time", "rank", "bullet", "numbered",
 )  # fmt: skip
-JSON_WRAPPERS = ("docker json", "fluent bit", "journald json", "collector")
+JSON_WRAPPERS = ("docker json", "fluent bit", "journald json", "collector", "elasticsearch")
 NESTED = (
     ("compose", "timestamps"), ("kubectl prefix", "timestamps"), ("stern", "timestamps"), ("bullet", "timestamps"),
     ("bullet", "compose"), ("numbered", "cri"), ("syslog", "compose"), ("outer time", "bullet"), ("journald iso", "rank"),

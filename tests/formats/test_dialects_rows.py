@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracelens.formats.server.vllm_lines import EVENT_FORMS, LINE_FORMS, LineForm
-from tracelens.formats.server.wrappers import WRAPPERS
+from tracelens.formats.server.event_forms import EVENT_FORMS
+from tracelens.formats.server.vllm_lines import LINE_FORMS, LineForm
+from tracelens.formats.server.wrapper_forms import WRAPPERS
 
 sys.path.insert(0, str(Path(__file__).parent))
 

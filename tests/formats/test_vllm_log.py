@@ -600,6 +600,16 @@ def test_a_collective_that_timed_out_is_told_by_pytorch_with_and_without_a_time_
     assert [row["origin"] for row in rows(result, "log_event")][1] == "ProcessGroupNCCL.cpp:475"
 
 
+def test_a_log_whose_newest_line_comes_first_is_refused_since_order_decides() -> None:
+    """Log explorers export that way; read as it stands, a queue that grows would be a server that falls silent."""
+    lines = [
+        f"INFO 10-12 22:31:{second:02} [loggers.py:127] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 1.0 tokens/s, Running: 1 reqs, Waiting: {second} reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%"
+        for second in range(0, 50, 10)
+    ]
+    assert vllm_log.sniff(Head(tuple(lines), complete=True)).refusal == ""
+    assert "tac FILE" in vllm_log.sniff(Head(tuple(reversed(lines)), complete=True)).refusal
+
+
 def test_what_torch_prints_about_its_operators_is_no_traceback() -> None:
     events = rows(parsed(lines_of("v0.9.1_v0_preemption.log")), "log_event")
     assert [row for row in events if row["kind"] == "traceback"] == []

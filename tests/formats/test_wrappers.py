@@ -13,7 +13,7 @@ import pytest
 
 from tracelens.formats.base import Clock
 from tracelens.formats.server import json_records, vllm_log, wrappers
-from tracelens.formats.server.wrappers import WRAPPERS, WrapperForm
+from tracelens.formats.server.wrapper_forms import WRAPPERS, WrapperForm
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -37,7 +37,7 @@ RECORD = (
 ACCESS = '(APIServer pid=1) INFO:     10.20.0.7:41022 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
 LINES = [known.plain(second) for second, known in enumerate(POOL)]
 STAMPED = {*LINE_WRAPPERS, *JSON_WRAPPERS} - {
-    "syslog", "ts", "compose", "kubectl prefix", "stern", "outer time", "rank", "bullet", "numbered",
+    "syslog", "ts", "compose", "kubectl prefix", "stern", "outer time", "wall clock", "csv of wall clocks", "rank", "bullet", "numbered",
 }  # fmt: skip
 
 
@@ -92,11 +92,13 @@ def test_a_wrappers_stamp_is_used_with_its_own_precision(name: str) -> None:
     assert claim.clock is Clock.UTC
     result = parsed(lines)
     found = result.tables["request_event"].select("line_no", "event_ts", "error_s").rows()
-    whole_second = name == "journald full"
+    kept = {"journald full": 10**6, "event": 1000, "csv of instants": 1000, "csv of epochs": 1000}.get(
+        name, 1
+    )
     for line_no, at, error_s in found:
         said = instant(line_no - 1)
-        assert at == (said.replace(microsecond=0) if whole_second else said), name
-        assert error_s == (1.0 if whole_second else 0.01)
+        assert at == said.replace(microsecond=said.microsecond // kept * kept), name
+        assert error_s == (1.0 if kept == 10**6 else 0.01)
     assert result.clock_steps == {-32: sum(not known.is_access for known in POOL)}
     accesses = result.tables["access_line"].select("line_no", "logged_after_ts").rows()
     assert all(at == instant(line_no - 1).replace(microsecond=at.microsecond) for line_no, at in accesses)

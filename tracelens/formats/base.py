@@ -80,6 +80,8 @@ class Claim:
     """What the whole file has in common, for `parse` (found once, in the head)."""
     stamps: str = ""
     """What wrote the stamps, in words for `source.time_basis`, where it is not the log itself."""
+    refusal: str = ""
+    """Why the file cannot be read as it is, and what to do; else nothing."""
 
 
 @dataclass(frozen=True, slots=True)

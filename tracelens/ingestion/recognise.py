@@ -52,8 +52,10 @@ def recognise(
     found = _forced(head, forced) if forced else formats.claims(head)
     if len(found) != 1:
         return FileReport(source.label, State.UNKNOWN, note=_unknown(head, has_nul, found, forced))
-    replaced, note = _replaced(source, earlier)
     kind, claim = found[0]
+    if claim.refusal:
+        return FileReport(source.label, State.UNREADABLE, note=claim.refusal)
+    replaced, note = _replaced(source, earlier)
     return Recognised(source, kind, replace(claim, variant=scrubbed_text(claim.variant)), replaced, note)
 
 

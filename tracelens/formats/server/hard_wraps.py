@@ -15,7 +15,8 @@ import polars as pl
 from tracelens.formats.server import quoting
 from tracelens.formats.server.framing import ANSI
 from tracelens.formats.server.vllm_samples import STATS_WHOLE
-from tracelens.formats.server.wrappers import INNER, WRAPPERS
+from tracelens.formats.server.wrapper_forms import WRAPPERS
+from tracelens.formats.server.wrappers import INNER
 
 _MIN_WIDTH: Final = 40
 _MAX_WIDTH: Final = 400

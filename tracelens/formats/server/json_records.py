@@ -5,6 +5,7 @@
     {"asctime":"2025-10-21 12:34:56,789","levelname":"INFO","name":"vllm...","message":"..."}        python-json-logger,
                                                                                                     vLLM 0.32 and later
     {"message":"(APIServer pid=1) INFO ...","@timestamp":"2025-10-21T12:34:56.789Z"}                 log collectors
+    {"_index":"logs","_source":{"message":"(APIServer pid=1) INFO ...","@timestamp":"..."}}          Elasticsearch dumps
 
 Read with one orjson call per line: the keys are the user's own.  An object that has a message and no time, level or
 logger is no record: applications print such things, and what a user wrote may be in it.
@@ -114,6 +115,8 @@ def _record(text: str, prefix: str | None) -> JsonRecord | None:
     value = _object(text)
     if value is None:
         return None
+    if isinstance(inner := value.get("_source"), dict):
+        value = inner
     if "MESSAGE" in value:
         return _journal(value)
     if isinstance(value.get("log"), str) and "stream" in value:

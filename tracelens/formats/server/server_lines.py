@@ -12,8 +12,8 @@ from typing import Any, Final
 import polars as pl
 
 from tracelens.formats.base import PLACEHOLDER_YEAR
+from tracelens.formats.server.event_forms import EVENT_FORMS
 from tracelens.formats.server.framing import LEVELS, PREFIX
-from tracelens.formats.server.vllm_lines import EVENT_FORMS
 
 _UVICORN_NOTE: Final = rf"^{PREFIX}({LEVELS}):\s+(\S(?s:.*))$"
 _TRACEBACK: Final = (

@@ -15,6 +15,8 @@ _STAMP_OF: Final = {Clock.UTC: "outer_ts", Clock.LOCAL: "dated", Clock.YEARLESS:
 _ERROR_OF: Final = {Clock.UTC: "outer_error_s", Clock.LOCAL: "dated_error_s"}
 _STEP_S: Final = 900
 """Zones are a whole number of these apart."""
+_MIN_STEPS: Final = 3
+_NEARLY_ALL: Final = 0.9
 
 
 def clock_of(mine: pl.DataFrame) -> tuple[Clock, bool]:
@@ -25,6 +27,15 @@ def clock_of(mine: pl.DataFrame) -> tuple[Clock, bool]:
         if known and known >= headed.height / 2:
             return clock, False
     return (Clock.LOCAL, True) if 2 * mine["outer_local"].count() >= mine.height else (Clock.NONE, False)
+
+
+def newest_first(mine: pl.DataFrame, clock: Clock) -> bool:
+    """Whether the stamps go down from line to line, as in what collectors and log explorers export."""
+    if clock not in _STAMP_OF:
+        return False
+    steps = mine[_STAMP_OF[clock]].drop_nulls().diff().drop_nulls().dt.total_microseconds()
+    moved = steps.filter(steps != 0)
+    return moved.len() >= _MIN_STEPS and (moved < 0).sum() >= _NEARLY_ALL * moved.len()
 
 
 def own_clock(mine: pl.DataFrame) -> tuple[int, datetime] | None:

@@ -12,6 +12,7 @@ from tracelens.formats.bench_table import is_load_output
 from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
 from tracelens.formats.server.access import UVICORN
 from tracelens.formats.server.vllm_kinds import kinds_of
+from tracelens.formats.server.wrapper_forms import WRAPPERS
 
 _PERHAPS: Final = re.compile(
     rf"\b(?i:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d |(?:Added|Received|Finished|Aborted) request"
@@ -22,6 +23,7 @@ _STATS: Final = re.compile(
 _ANSI: Final = re.compile(framing.ANSI)
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
+_NEWEST_FIRST: Final = "its newest line comes first, and what follows what decides here; turn it round: tac FILE | tracelens ingest -"
 _JSON: Final = re.compile(r"^[^'\"]{0,200}\{\s*\"")
 
 _UVICORN: Final = re.compile(rf"{UVICORN}|{framing.PREFIX}(?:{framing.LEVELS}):     ".replace("(?s:", "(?:"))
@@ -59,7 +61,11 @@ def sniff(head: Head) -> Claim | None:
         "implies": _implied(lines, mine),
     }
     return Claim(
-        _variant(lines, mine, settings, clock), clock, settings, _written_by(lines, mine, names, clock)
+        _variant(lines, mine, settings, clock),
+        clock,
+        settings,
+        _written_by(lines, mine, names, clock),
+        _NEWEST_FIRST if vllm_clocks.newest_first(mine, clock) else "",
     )
 
 
@@ -82,8 +88,8 @@ def _written_by(lines: list[str], mine: pl.DataFrame, names: tuple[str, ...], cl
     """What wrote the stamps, where it was not the log itself."""
     if clock not in (Clock.UTC, Clock.LOCAL):
         return ""
-    marks = ("?P<outer>", "?P<epoch>") if clock is Clock.UTC else ("?P<local>",)
-    forms = {form.name: form for form in wrappers.WRAPPERS}
+    marks = ("?P<outer>", "?P<epoch>", "?P<epoch_ms>") if clock is Clock.UTC else ("?P<local>",)
+    forms = {form.name: form for form in WRAPPERS}
     stamped = next((name for name in names if any(mark in forms[name].pattern for mark in marks)), None)
     what = "stamps" if clock is Clock.UTC else "dates"
     if stamped:

@@ -11,58 +11,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from tracelens.formats.server.framing import LEVELS, PREFIX
+from tracelens.formats.server.wrapper_forms import WRAPPERS, WrapperForm
 
-_ISO: Final = r"(?P<outer>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?) ?(?P<zone>Z|[+-]\d\d:?\d\d)"
-_BSD: Final = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
-_HOST_AND_TAG: Final = r"[\w.-]+ [^\s:\[]+(?:\[\d+\])?: "
+_AFTER_QUOTE: Final = r'"(?:,[^"]*)?$'
 _MAX_DEPTH: Final = 3
 _MIN_SHARE: Final = 0.3
 _NEARLY_ALL: Final = 0.8
 PIPE_ERROR_S: Final = 0.01
 """A wrapper's stamp is the time a line was read from the pipe, a few milliseconds after it was written."""
 
-
-@dataclass(frozen=True, slots=True)
-class WrapperForm:
-    """One wrapper: `pattern` is anchored at the line's start and ends where the inner line begins."""
-
-    name: str
-    pattern: str
-    writer: str
-    sample: str
-    particular: bool = False
-    """Its shape is proof enough; others count on a single line only where a log line stands behind them."""
-    alone: bool = False
-    """Never taken off a whole file, only off lines that show a log line behind it."""
-
-
-WRAPPERS: Final[tuple[WrapperForm, ...]] = (
-    WrapperForm("cri", rf"^{_ISO} (?P<stream>stdout|stderr) (?P<partial>[FP])(?: |$)", "containerd and CRI-O files; P parts of records over 16 KiB are joined", "2025-10-21T12:34:56.789012345Z stdout F ", particular=True),
-    WrapperForm("cloud logging", rf"^(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT|EMERGENCY) {_ISO} \[(?:resource|labels|jsonPayload)\.[^\]]*\] ", "Google Cloud's log explorer, copied as text", "INFO 2025-10-21T12:34:56.789012345Z [resource.labels.containerName: vllm] ", particular=True),
-    WrapperForm("journald iso", rf"^{_ISO} {_HOST_AND_TAG}", "journalctl -o short-iso, short-iso-precise; rsyslog", "2025-10-21T12:34:56.789012+0000 gpu-node-3 vllm[4021]: "),
-    WrapperForm("journald full", rf"^[A-Z][a-z]{{2}} (?P<outer>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?:(?P<zone>UTC)|[A-Z]{{3,5}}) {_HOST_AND_TAG}", "journalctl -o short-full; its stamp counts where the zone is UTC", "Tue 2025-10-21 12:34:56 UTC gpu-node-3 vllm[4021]: "),
-    WrapperForm("journald unix", rf"^(?P<epoch>\d{{10}}\.\d{{1,6}}) {_HOST_AND_TAG}", "journalctl -o short-unix", "1761050096.789012 gpu-node-3 vllm[4021]: "),
-    WrapperForm("syslog 5424", rf"^(?:<\d{{1,3}}>)?1 {_ISO} \S+ \S+ \S+ \S+ (?:-|\[[^\]]*\]) ", "syslog as of RFC 5424", "<13>1 2025-10-21T12:34:56.789012Z gpu-node-3 vllm 4021 - - "),
-    WrapperForm("timestamps", rf"^{_ISO} ", "docker logs -t, kubectl logs --timestamps, CI logs", "2025-10-21T12:34:56.789012345Z "),
-    WrapperForm("syslog", rf"^(?:<\d{{1,3}}>)?{_BSD} {_HOST_AND_TAG}", "journalctl, syslog", "Oct 21 12:34:56 gpu-node-3 vllm[4021]: "),
-    WrapperForm("ts", rf"^{_BSD} ", "ts of moreutils", "Oct 21 12:34:56 "),
-    WrapperForm("compose", r"^[\w.-]+ *\| ", "docker compose logs", "vllm-1  | "),
-    WrapperForm("kubectl prefix", r"^\[pod/[^\]\s]+\] ", "kubectl logs --prefix", "[pod/vllm-0/server] ", particular=True),
-    WrapperForm("outer time", r"^\[(?P<local>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?)\] ", "supervisors, ts with a format", "[2024-07-08 15:17:34] "),
-    WrapperForm("rank", r"^(?:\d{1,4}: |\[\d+,\d+\]<std(?:out|err)>: ?|\[(?:default|rank)?\d+\]: ?)", "srun --label, mpirun --tag-output, torchrun", "[1,0]<stdout>:"),
-    WrapperForm("bullet", r"^\s*[-*•>+] ", "logs pasted as a Markdown list or quotation", "- "),
-    WrapperForm("numbered", r"^ *\d+\t", "cat -n", "    12\t"),
-    WrapperForm("grep", r"^(?:[\w./~-]+:(?:\d+:)?|\d+[:-])", "grep over several files, grep -n", "server.log:12:", alone=True),
-    WrapperForm("indent", r"^\s+", "an indented block", "    ", alone=True),
-    WrapperForm("stern", r"^[a-z0-9][\w.-]*[\w] [a-z0-9][\w.-]*[\w] ", "stern", "vllm-0 vllm-container "),
-)  # fmt: skip
-"""Every wrapper, the more particular ones first."""
 
 _LOG_HEAD: Final = rf"(?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[?[^\]\s:]+:\d+\] "
 PLAIN: Final = (
@@ -165,6 +127,8 @@ def bare(line: str, names: Sequence[str], prefix: str = "") -> str:
     """One line without the wrappers of its file."""
     for name in names:
         line = _COMPILED[name].sub("", line, count=1)
+        if _BY_NAME[name].quoted:
+            line = re.sub(_AFTER_QUOTE, "", line).replace('""', '"')
     return re.sub(rf"^({PREFIX}){re.escape(prefix)}", r"\1", line) if prefix else line
 
 
@@ -200,9 +164,10 @@ def _peel(lines: pl.DataFrame, form: WrapperForm, shown_by: str) -> pl.DataFrame
     if has_groups:
         taken = taken.with_columns(groups=pl.col("text").str.extract_groups(form.pattern))
     here = pl.col("fits")
-    changes = {
-        "text": pl.when(here).then(pl.col("text").str.replace(form.pattern, "")).otherwise(pl.col("text"))
-    }
+    inner = pl.col("text").str.replace(form.pattern, "")
+    if form.quoted:
+        inner = inner.str.replace(_AFTER_QUOTE, "").str.replace_all('""', '"', literal=True)
+    changes = {"text": pl.when(here).then(inner).otherwise(pl.col("text"))}
     for name, value in _said(form.pattern).items():
         changes[name] = pl.when(here).then(pl.coalesce(name, value)).otherwise(pl.col(name))
     if "?P<partial>" in form.pattern:
@@ -222,10 +187,11 @@ def _said(pattern: str) -> dict[str, pl.Expr]:
         said["outer_error_s"] = (
             pl.when(_group("outer").str.contains(r"[.,]")).then(PIPE_ERROR_S).otherwise(1.0)
         )
-    if "?P<epoch>" in pattern:
-        micros = _group("epoch").cast(pl.Float64, strict=False) * 1e6
-        said["outer_ts"] = micros.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us"))
-        said["outer_error_s"] = pl.lit(PIPE_ERROR_S)
+    for name, micros in (("epoch", 1e6), ("epoch_ms", 1e3)):
+        if f"?P<{name}>" in pattern:
+            since_1970 = (_group(name).cast(pl.Float64, strict=False) * micros).round()
+            said["outer_ts"] = since_1970.cast(pl.Int64, strict=False).cast(pl.Datetime("us"))
+            said["outer_error_s"] = pl.lit(PIPE_ERROR_S)
     if "?P<local>" in pattern:
         said["outer_local"] = wall_clock(_group("local"))
     if "?P<stream>" in pattern:
