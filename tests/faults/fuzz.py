@@ -1,9 +1,8 @@
 """Broken files without end: ``python tests/faults/fuzz.py small|files SECONDS SEED FOLDER``.
 
 ``small``: an input is one to five lines of a sample (a whole document, where its format needs one), broken in a few places, and
-read by its format alone, up to 64 of them behind one another in a file, for a file costs its format some milliseconds, however
-little is in it.  One file in `ASKED_EVERY` is shown to every format (`sniff`) too, and scrubbed.  No input is tried twice.  Cheap
-formats get more inputs, dear ones more time.
+read by its format alone, up to 128 of them behind one another in a file, for a file costs its format some milliseconds, however
+little is in it.  One file in `ASKED_EVERY` is shown to every format (`sniff`) too, and scrubbed.  No input is tried twice.
 
 ``files``: a narrow file is a few lines with some breaks anywhere; a wide one is many lines, each broken for itself: cut,
 doubled, glued, with bytes flipped or put in.  Of a narrow file, and of some wide ones, every format is asked whether it is its
@@ -35,7 +34,7 @@ SLOW_S = 10.0
 ASKED_EVERY = 200
 WRITTEN_EVERY_S = 10.0
 MOST_WHOLE_BYTES = 20_000
-PIECES = (1, 16, 64)
+PIECES = (1, 32, 128)
 
 
 def tried(data: bytes, kind: Format, claim: Claim, tally: Tally, *, asked: bool) -> Iterator[str]:
@@ -83,9 +82,9 @@ class Small:
                 self.texts[kind.name].append((claim, data, data.split(b"\n"), context))
 
     def one(self) -> None:
-        """One file of the format that is behind the others."""
+        """One file of the format that is behind the others; a cheap one gets a little more time than a dear one, and many more inputs."""
         tally, chance = self.tally, self.chance
-        name = min(self.kinds, key=lambda each: tally.by_format[each] * tally.seconds[each] ** 3)
+        name = min(self.kinds, key=lambda each: tally.seconds[each] ** 5 / (tally.by_format[each] or 1))
         kind = self.kinds[name]
         claim, data, lines, context = chance.choice(self.texts[name])
         if kind.whole or kind.binary:

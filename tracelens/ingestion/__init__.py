@@ -24,7 +24,7 @@ from tracelens.ingestion.placing import Neighbour, TimeOptions, place
 from tracelens.ingestion.recognise import Recognised, recognise
 from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, ProgressCounter, State
 from tracelens.ingestion.scratch import scratch_folder
-from tracelens.opening import READ_ERRORS, Input, Unreadable, expand
+from tracelens.opening import READ_ERRORS, Input, Unreadable, expand, unfolded
 from tracelens.store import CaseLock, CaseWriter, SourceRow, Store
 
 __all__ = [
@@ -116,7 +116,7 @@ def _parse_all(
     total = sum(one.size_bytes or 0 for one in found if isinstance(one, Input))
     results: list[_Parsed | FileReport] = []
     before = 0
-    for index, one in enumerate(found):
+    for index, one in enumerate(unfolded(found)):
         if isinstance(one, Unreadable):
             results.append(FileReport(one.label, State.UNREADABLE, note=one.reason))
             continue

@@ -19,7 +19,7 @@ _BLOCK: Final = 4 << 20
 _SHOWN: Final = 120
 _ZIP_BEGINS: Final = "PK\x03\x04"
 _TAR_MAGIC_AT: Final = 257
-_ARCHIVED: Final = "an archive inside a pipe or another archive; make it a file of its own and name that: tracelens ingest FILE"
+_ARCHIVED: Final = "a zip in a pipe, or an archive inside another archive; make it a file of its own and name that: tracelens ingest FILE"
 """A file that is an archive never comes here: its members do.  Logs in a tar look like one log with odd lines in it."""
 
 

@@ -11,16 +11,26 @@ import glob
 import io
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
-from tracelens.opening.archives import TAR_MAGIC_AT, hidden, is_tar, is_zip, tar_members, zip_members
+from tracelens.opening.archives import TAR_MAGIC_AT, hidden, is_tar, is_zip, piped, tar_members, zip_members
 from tracelens.opening.inputs import Input, Unreadable
-from tracelens.opening.streams import READ_ERRORS, Counted, is_compressed, unpacked
+from tracelens.opening.streams import READ_ERRORS, Counted, Replayed, is_compressed, read_up_to, unpacked
 
-__all__ = ["READ_ERRORS", "SKIPPED_SUFFIXES", "Input", "Unreadable", "expand", "located"]
+__all__ = [
+    "READ_ERRORS",
+    "SKIPPED_SUFFIXES",
+    "Input",
+    "Replayed",
+    "Unreadable",
+    "expand",
+    "located",
+    "read_up_to",
+    "unfolded",
+]
 
 _SHELL_PIPES: Final = ("/dev/fd/", "/proc/self/fd/")
 SKIPPED_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".partial")
@@ -127,7 +137,10 @@ def located(label: str, folder: Path = Path()) -> Input | Unreadable:
             one = members.get(f"{path}{label[end:]}")
             if one is not None:
                 return replace(one, label=label)
-    return Unreadable(label, "a stream, which cannot be read twice" if label == "-" else "no such file")
+    return Unreadable(
+        label,
+        "a stream, which cannot be read twice" if label.split("!", maxsplit=1)[0] == "-" else "no such file",
+    )
 
 
 def expand(names: list[str]) -> Iterator[Input | Unreadable]:
@@ -139,3 +152,15 @@ def expand(names: list[str]) -> Iterator[Input | Unreadable]:
             if key not in seen:
                 seen.add(key)
                 yield found
+
+
+def unfolded(found: Iterable[Input | Unreadable]) -> Iterator[Input | Unreadable]:
+    """The same, with the members of a tar that comes out of a pipe in the pipe's place.
+
+    Such a member must be read before the next one is asked for.
+    """
+    for one in found:
+        if isinstance(one, Input) and one.size_bytes is None:
+            yield from piped(one)
+        else:
+            yield one

@@ -7,15 +7,17 @@ import io
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final, cast
 
 from tracelens.errors import SourceError
 from tracelens.opening.inputs import Input, Unreadable
-from tracelens.opening.streams import READ_ERRORS, unpacked
+from tracelens.opening.streams import READ_ERRORS, Replayed, read_up_to, unpacked
 
 TAR_MAGIC_AT: Final = 257
 _ZIP: Final = b"PK\x03\x04"
+_LINK: Final = "a link or a device inside an archive; it is not followed"
 
 
 def is_zip(start: bytes) -> bool:
@@ -27,9 +29,12 @@ def is_tar(open_stream: Callable[[], IO[bytes]]) -> bool:
     """Whether a stream, decompressed, is a tar file."""
     try:
         with contextlib.closing(open_stream()) as stream:
-            start = stream.read(TAR_MAGIC_AT + 8)
+            return _begins_tar(read_up_to(stream, TAR_MAGIC_AT + 8))
     except READ_ERRORS:
         return False
+
+
+def _begins_tar(start: bytes) -> bool:
     return start[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == b"ustar"
 
 
@@ -51,7 +56,7 @@ def tar_members(
         if not hidden(Path(name)):
             label = f"{path}!{name}"
             if not is_file:
-                yield Unreadable(label, "a link or a device inside an archive; it is not followed")
+                yield Unreadable(label, _LINK)
                 continue
             yield Input(
                 label,
@@ -74,6 +79,34 @@ def _tar_opener(open_stream: Callable[[], IO[bytes]], wanted: int, label: str) -
         raise SourceError(f"{label}: the archive changed while it was read")
 
     return opened
+
+
+def piped(source: Input) -> Iterator[Input | Unreadable]:
+    """What comes out of a pipe: one file, or the members of a tar in their order, each gone when the next is asked for."""
+    try:
+        stream = source.open()
+        whole = cast("IO[bytes]", Replayed(start := read_up_to(stream, TAR_MAGIC_AT + 8), stream))
+        if not _begins_tar(start):
+            yield replace(source, open=lambda: whole)
+            return
+        with tarfile.open(fileobj=whole, mode="r|") as archive:
+            for member in archive:
+                if not member.isdir() and not hidden(Path(member.name)):
+                    yield _passing(archive, member, f"{source.label}!{member.name}")
+    except READ_ERRORS as error:
+        yield Unreadable(source.label, f"broken archive: {error}")
+
+
+def _passing(archive: tarfile.TarFile, member: tarfile.TarInfo, label: str) -> Input | Unreadable:
+    """A member of a tar that passes by: it can be opened once, and its size does not matter as it is not looked up."""
+    if not member.isfile():
+        return Unreadable(label, _LINK)
+
+    def opened() -> IO[bytes]:
+        stream = cast("io.BufferedReader", archive.extractfile(member))
+        return unpacked(stream, label, member.size, contextlib.ExitStack())
+
+    return Input(label, None, opened, modified_ts=member.mtime or None, compressed=True)
 
 
 def zip_members(path: Path, modified: float) -> Iterator[Input | Unreadable]:
