@@ -10,6 +10,7 @@ from breaking import read, samples
 from fuzz import Files, Small, run
 
 from tracelens.formats.client.client_tables import REQUEST_SCHEMA, requests_frame
+from tracelens.formats.client.tool_requests import plus
 from tracelens.formats.json_lines import number
 from tracelens.formats.privacy import scrubbed
 
@@ -68,3 +69,9 @@ def test_an_instant_beyond_all_calendars_is_not_known(instant: int) -> None:
     ]
     found = requests_frame(rows)
     assert found["client_sent_ts"].is_null().to_list() == [True, False]
+
+
+@pytest.mark.parametrize("span_s", [1e300, 1.7e308, 1e10])
+def test_a_latency_beyond_all_runs_gives_no_instant(span_s: float) -> None:
+    assert plus(1_700_000_000_000_000_000, span_s) is None
+    assert plus(1_700_000_000_000_000_000, 1.5) == 1_700_000_001_500_000_000

@@ -99,8 +99,8 @@ def from_nanos(value: Any) -> int | None:
 
 
 def plus(start: int | None, span_s: float | None) -> int | None:
-    """An instant and so many seconds."""
-    return None if start is None or span_s is None else start + round(span_s * NS)
+    """An instant and so many seconds; None where these are more than any run lasts."""
+    return None if start is None or span_s is None or span_s >= _LARGEST_S else start + round(span_s * NS)
 
 
 def stream_row(
