@@ -184,7 +184,8 @@ def split_unit(name: str, units: Mapping[str, float]) -> tuple[str, float] | Non
     return name[: -len(unit) - 1], units[unit]
 
 
-def meanings(name: str) -> list[Found]:
+@lru_cache(maxsize=4096)
+def meanings(name: str) -> tuple[Found, ...]:
     """Say what a plain name may mean, the measures of GPUs first."""
     found = []
     for measure in MEASURES:
@@ -196,7 +197,7 @@ def meanings(name: str) -> list[Found]:
             found.append(Found(measure, scale, measure.names.index(ended[0])))
         elif name in measure.names and not (measure.owner == EITHER and measure.units is _SHARE):
             found.append(Found(measure, measure.bare, measure.names.index(name)))
-    return found
+    return tuple(found)
 
 
 def wide(name: str) -> tuple[int, str] | None:
