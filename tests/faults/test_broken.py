@@ -13,12 +13,16 @@ import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import breaking
 import pytest
+from breaking import samples
 from harm import LOGS, environment
 
 import tracelens
 from tracelens import opening
+from tracelens.formats.gpu import vmstat
 from tracelens.ingestion import IngestReport, State, chunks
 from tracelens.ingestion.verifying import Fate, verify
 from tracelens.opening import streams
@@ -376,3 +380,29 @@ def test_many_files_at_once_do_not_hang_on_each_other(tmp_path: Path) -> None:
         one.join(60)
     assert [one.recognised for one in reports] == [True] * 3
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
+
+
+def test_rows_under_many_headings_of_the_same_names_are_read_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each reading costs milliseconds: a table with a heading before every row is read in one of them."""
+    kind, claim, data = next(each for each in samples() if each[0].name == "vmstat")
+    heading = next(line for line in data.split(b"\n") if b" swpd" in line)
+    row = data.rstrip().split(b"\n")[-2]
+    misfits = [heading.replace(b"swpd", b"swpd x%d" % number) for number in range(50)]
+    table = b"".join(
+        b" " * (number % 9) + heading + b"\n" + row + b"\n" + misfits[number % 50] + b"\n" + row + b"\n"
+        for number in range(200)
+    )
+    calls: list[int] = []
+    under = vmstat._rows_under
+
+    def counted(group: Any, *rest: Any) -> Any:
+        calls.append(group.height)
+        return under(group, *rest)
+
+    monkeypatch.setattr(vmstat, "_rows_under", counted)
+    found, count, wrong = breaking.read(table, kind, claim)
+    assert wrong == []
+    assert (count, calls) == (800, [200])
+    assert found.issues["reason"].to_list() == ["cells differ from heading"] * 200
