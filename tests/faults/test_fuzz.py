@@ -54,6 +54,17 @@ def test_a_carriage_return_in_a_row_of_aiperf_server_is_no_row_and_never_raises(
     assert broken.tables["metric_sample"].height == whole.tables["metric_sample"].height - lost < count * 50
 
 
+def test_a_carriage_return_before_any_heading_of_aiperf_server_is_no_row() -> None:
+    kind, claim, data = next(
+        each for each in samples() if each[0].name == "aiperf_server" and b"Endpoint," in each[2]
+    )
+    found, _, wrong = read(b"a,\rb\n" + data, kind, claim)
+    assert wrong == []
+    assert (
+        found.tables["metric_sample"].height == read(data, kind, claim)[0].tables["metric_sample"].height > 0
+    )
+
+
 @pytest.mark.parametrize("blank", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\xa0", "\u2003"])
 def test_a_number_with_an_odd_blank_beside_it_is_read_or_not_and_never_raises(blank: str) -> None:
     assert number(f"137.5{blank}") in (137.5, None)

@@ -111,7 +111,7 @@ def _csv(lines: list[tuple[int, str]]) -> Iterator[tuple[int, Found]]:
         cells = _cells(text)
         if cells[:1] == ["Endpoint"]:
             heading = cells
-        elif len(cells) == len(heading):
+        elif heading and len(cells) == len(heading):
             row = dict(zip(heading, cells, strict=True))
             for found in _csv_row(row):
                 yield line_no, found
