@@ -187,9 +187,8 @@ waited AS (
         quantile_cont(blocked_s, 0.9) AS blocked_s,
         min(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS from_ts,
         max(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(blocked_s, source_id, line_no), 5) FILTER (
-            WHERE source_id IS NOT NULL
-        ) AS evidence
+        _lines(arg_max(_line_key(source_id, line_no), _ranked(blocked_s, source_id, line_no), 5) FILTER (WHERE source_id IS NOT NULL))
+            AS evidence
     FROM blocked
     GROUP BY run_id
 ),
