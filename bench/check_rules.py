@@ -25,7 +25,7 @@ COPIED: Final = (
     "server_request", "client_request", "client_link", "client_stream", "request_event", "engine_sample",
     "access_line", "gpu_sample",
 )  # fmt: skip
-IDS: Final = ("request_id", "client_id", "response_id", "trace_id", "logged_id", "engine_id")
+IDS: Final = ("request_id", "client_id", "response_id", "trace_id", "engine_id")
 LINES: Final = ("line_no", "last_line_no")
 STREAMS: Final = 10
 """One request in so many has its chunk times."""
@@ -60,7 +60,9 @@ def _changed(connection: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]
         {"table": table},
     ).fetchall()
     for name, kind in columns:
-        if name in IDS:
+        if name == "logged_id":
+            yield f"replace({name}, request_id, request_id || '-' || copy) AS {name}"
+        elif name in IDS:
             yield f"{name} || '-' || copy AS {name}"
         elif name in LINES:
             yield f"{name} + copy * 10000 AS {name}"

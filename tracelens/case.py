@@ -40,7 +40,7 @@ class Case:
         not exist, `QueryError` where it fails, `QueryStopped` when `stop` was pulled.
         """
         query = named_query(name)
-        sql = narrow.around(query.sql) if narrow else query.sql
+        sql = (narrow or Narrow()).at_most(limit).around(query.sql)
         found = self._store.run(sql, query.bind(params), limit=limit, timeout_s=timeout_s, stop=stop)
         _LOG.info("query %s: %s rows", name, f"{len(found.rows):,}")
         return found

@@ -60,7 +60,7 @@ line AS (
         CASE WHEN lead(sample_ts) OVER engine IS NULL THEN sample_ts + INTERVAL 1 MINUTE ELSE sample_ts END AS until_ts
     FROM judged
     WHERE NOT is_scrape AND is_stated
-    WINDOW engine AS (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
+    WINDOW engine AS (PARTITION BY source_id, engine_index ORDER BY sample_ts, line_no)
 ),
 
 counted AS (

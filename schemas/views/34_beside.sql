@@ -9,8 +9,7 @@ CREATE MACRO _beside(wanted, wanted_run) AS TABLE
         SELECT
             *,
             _placed_by(arrival_basis, e2e_s) AS clock
-        FROM request
-        WHERE request_id = wanted AND (wanted_run = '' OR run_id = wanted_run)
+        FROM _request_called(wanted, wanted_run)
     ),
 
     mine AS (

@@ -25,7 +25,7 @@ engine AS (
         WHERE engine_sample.sample_ts IS NOT NULL
         QUALIFY
             row_number() OVER (
-                PARTITION BY engine_sample.run_id, engine_sample.source_id, engine_sample.engine_index, window_ts
+                PARTITION BY engine_sample.source_id, engine_sample.engine_index, window_ts
                 ORDER BY engine_sample.line_no DESC
             ) = 1
             AND (scraped.source_id IS NOT NULL)

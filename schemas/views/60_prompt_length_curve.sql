@@ -66,3 +66,38 @@ COMMENT ON COLUMN prompt_length_curve.intercept_error_s IS 'Half of the 95 % int
 COMMENT ON COLUMN prompt_length_curve.r2 IS 'Share of TTFT''s variance that prompt length explains, 0 to 1.';
 COMMENT ON COLUMN prompt_length_curve.sample_count IS 'Requests behind it.';
 COMMENT ON COLUMN prompt_length_curve.measured_at IS 'server or client: whose TTFT it is.';
+
+-- A request's TTFT over its prompt length, by the clock of its run's line, and how far it lies above that line.
+CREATE VIEW _curve_point AS
+SELECT
+    r.run_id,
+    r.request_no,
+    r.input_tokens,
+    coalesce(r.ttft_s, r.client_ttft_s) AS ttft_s,
+    curve.measured_at,
+    curve.intercept_s + curve.slope_s_per_1k_tokens * r.input_tokens / 1000.0 AS line_s,
+    coalesce(r.ttft_s, r.client_ttft_s) - curve.intercept_s - curve.slope_s_per_1k_tokens * r.input_tokens / 1000.0 AS above_s
+FROM _request_timing AS r
+INNER JOIN prompt_length_curve AS curve
+    ON r.run_id = curve.run_id AND (r.ttft_s IS NOT NULL) = (curve.measured_at = 'server')
+WHERE r.input_tokens IS NOT NULL AND abs(coalesce(r.ttft_s, r.client_ttft_s)) < 1e10;
+COMMENT ON VIEW _curve_point IS 'One row per request that its run''s prompt_length_curve is laid through.';
+
+CREATE VIEW _curve_spread AS
+WITH usual AS (
+    SELECT
+        run_id,
+        4 * median(abs(above_s)) AS far_s
+    FROM _curve_point
+    GROUP BY run_id
+)
+
+SELECT
+    point.run_id,
+    usual.far_s,
+    count(*) AS point_count,
+    count(*) FILTER (WHERE abs(point.above_s) > usual.far_s) AS outlier_count
+FROM _curve_point AS point
+INNER JOIN usual ON point.run_id = usual.run_id
+GROUP BY point.run_id, usual.far_s;
+COMMENT ON VIEW _curve_spread IS 'One row per run: how far from its prompt_length_curve a request is an outlier, and how many are.';

@@ -81,7 +81,7 @@ bucketed AS (
     FROM (
         SELECT *
         FROM edge
-        QUALIFY series_count = max(series_count) OVER (PARTITION BY run_id, source_id, metric, minute_ts)
+        QUALIFY series_count = max(series_count) OVER (PARTITION BY source_id, metric, minute_ts)
     )
     GROUP BY ALL
 ),

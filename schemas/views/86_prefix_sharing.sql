@@ -3,7 +3,7 @@ WITH prompt AS (
     -- Of very many prompts the first 20,000: what can be shared shows long before.
     SELECT
         *,
-        row_number() OVER (PARTITION BY run_id, source_id ORDER BY line_no, request_id) AS place
+        row_number() OVER (PARTITION BY source_id ORDER BY line_no, request_id) AS place
     FROM prompt_block
     WHERE len(chain) > 0
     QUALIFY place <= 20000

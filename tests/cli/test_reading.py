@@ -100,3 +100,19 @@ def test_one_request_is_laid_beside_the_others_as_a_plain_reading_of_all_of_them
         assert company["overlapping_count"] == len(beside)
         found = one.query("request_neighbours", request=me["request_id"], top=1000).dicts()
         assert sorted(row["request_id"] for row in found) == sorted(beside)
+
+
+def test_a_request_stands_in_its_run_where_the_list_says(case: Path) -> None:
+    with tracelens.open(case) as one:
+        for row in one.query("request_list").dicts():
+            (facts,) = one.query("request_facts", request=row["request_id"]).dicts()
+            assert facts["ttft_percentile_ratio"] == row["ttft_percentile_ratio"]
+
+
+def test_the_first_rows_of_a_query_are_those_that_it_begins_with(case: Path) -> None:
+    with tracelens.open(case) as one:
+        for name in ("requests", "request_list", "slowest"):
+            rows = one.query(name).rows
+            found = one.query(name, limit=3)
+            assert (found.rows, found.truncated) == (rows[:3], True)
+            assert not one.query(name, limit=len(rows)).truncated

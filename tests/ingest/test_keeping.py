@@ -64,7 +64,8 @@ def test_rows_that_were_kept_are_those_that_the_views_compute(case: Path, tmp_pa
         assert comments(connection) == said
         with duckdb.connect(str(case), read_only=True) as finished:
             for view in READ:
-                names = columns(connection, view)
+                # request_no is the place of a row: another one where there are no rows.
+                names = [name for name in columns(connection, view) if name != "request_no"]
                 assert rows(connection, view, names) == rows(finished, view, names), view
 
 

@@ -6,76 +6,47 @@ top requests, all outliers (up to top) and an even choice of the others; point_c
 run = ""
 top = 2000
 */
-WITH point AS NOT MATERIALIZED (
-    SELECT
-        run_id,
-        request_id,
-        input_tokens,
-        cached_input_tokens,
-        output_tokens,
-        CASE WHEN ttft_s IS NOT NULL THEN 'server' ELSE 'client' END AS measured_at,
-        coalesce(ttft_s, client_ttft_s) AS ttft_s,
-        tpot_s
-    FROM request
-    WHERE ($run = '' OR run_id = $run) AND input_tokens IS NOT NULL AND abs(coalesce(ttft_s, client_ttft_s)) < 1e10
-),
-
-told AS (
-    SELECT
-        run_id,
-        max(measured_at) AS measured_at
-    FROM point
-    GROUP BY run_id
-),
-
-fitted AS NOT MATERIALIZED (
+WITH judged AS NOT MATERIALIZED (
     SELECT
         point.*,
-        curve.intercept_s + curve.slope_s_per_1k_tokens * point.input_tokens / 1000.0 AS line_s,
-        point.ttft_s - curve.intercept_s - curve.slope_s_per_1k_tokens * point.input_tokens / 1000.0 AS above_s
-    FROM point
-    INNER JOIN told ON point.run_id = told.run_id AND point.measured_at = told.measured_at
-    INNER JOIN prompt_length_curve AS curve ON point.run_id = curve.run_id
+        coalesce(abs(point.above_s) > spread.far_s, FALSE) AS is_outlier,
+        spread.point_count,
+        spread.outlier_count
+    FROM _curve_point AS point
+    INNER JOIN _curve_spread AS spread ON point.run_id = spread.run_id
+    WHERE ($run = '' OR point.run_id = $run)
 ),
 
-usual AS (
-    SELECT
-        run_id,
-        median(abs(above_s)) AS distance_s,
-        count(*) AS point_count
-    FROM fitted
-    GROUP BY run_id
-),
-
-judged AS (
-    SELECT
-        fitted.*,
-        coalesce(abs(fitted.above_s) > 4 * usual.distance_s, FALSE) AS is_outlier,
-        usual.point_count
-    FROM fitted
-    INNER JOIN usual ON fitted.run_id = usual.run_id
-),
-
-placed AS (
+-- Drawn by a hash, about twice as many of each kind as there will be of both: only these are put in order.
+drawn AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY run_id ORDER BY is_outlier DESC, hash(request_id) ASC) AS place
+        row_number() OVER (PARTITION BY run_id ORDER BY is_outlier DESC, hash(request_no) ASC) AS place
     FROM judged
+    WHERE
+        hash(request_no) / power(2, 64) * CASE WHEN is_outlier THEN outlier_count ELSE point_count - outlier_count END
+        <= 2 * $top + 100
+),
+
+chosen AS MATERIALIZED (
+    SELECT *
+    FROM drawn
+    WHERE place <= $top
 )
 
 SELECT
-    run_id,
-    request_id,
-    input_tokens,
-    cached_input_tokens,
-    output_tokens,
-    ttft_s,
-    tpot_s,
-    line_s,
-    above_s,
-    is_outlier,
-    measured_at,
-    point_count
-FROM placed
-WHERE place <= $top
-ORDER BY run_id ASC, above_s DESC NULLS LAST, request_id ASC
+    chosen.run_id,
+    t.request_id,
+    chosen.input_tokens,
+    t.cached_input_tokens,
+    t.output_tokens,
+    chosen.ttft_s,
+    t.tpot_s,
+    chosen.line_s,
+    chosen.above_s,
+    chosen.is_outlier,
+    chosen.measured_at,
+    chosen.point_count
+FROM chosen
+INNER JOIN _request_timing AS t ON chosen.run_id = t.run_id AND chosen.request_no = t.request_no
+ORDER BY chosen.run_id ASC, chosen.above_s DESC NULLS LAST, t.request_id ASC

@@ -8,8 +8,7 @@ after = 10.0
 */
 WITH me AS (
     SELECT *
-    FROM _request_window
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+    FROM _request_window($request, $run)
 )
 
 SELECT

@@ -9,8 +9,16 @@ after = 1.0
 */
 WITH me AS (
     SELECT *
-    FROM _request_window
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+    FROM _request_window($request, $run)
+),
+
+-- Outside of these no sample of any GPU log can be within: what lies there is not read.
+bound AS (
+    SELECT
+        min(_later(me.from_ts, -$before - greatest(clock.offset_s, 0) - 1)) AS low_ts,
+        max(_later(me.to_ts, $after - least(clock.offset_s, 0) + 1)) AS high_ts
+    FROM me
+    LEFT JOIN _gpu_clock AS clock ON me.run_id = clock.run_id
 )
 
 SELECT
@@ -39,5 +47,7 @@ INNER JOIN me
     ON
         sample.run_id = me.run_id
         AND _later(sample.sample_ts, coalesce(clock.offset_s, 0)) BETWEEN _later(me.from_ts, -$before) AND _later(me.to_ts, $after)
+WHERE sample.sample_ts >= (SELECT low_ts FROM bound) -- noqa: RF02
+    AND sample.sample_ts <= (SELECT high_ts FROM bound) -- noqa: RF02
 GROUP BY sample.run_id, sample.host, sample.gpu_index
 ORDER BY sample.run_id ASC, sample.host ASC, sample.gpu_index ASC

@@ -25,7 +25,7 @@ line AS (
     SELECT
         run_id AS of_run_id,
         greatest(
-            lag(sample_ts, 1, sample_ts) OVER (PARTITION BY run_id, source_id, engine_index ORDER BY sample_ts, line_no)
+            lag(sample_ts, 1, sample_ts) OVER (PARTITION BY source_id, engine_index ORDER BY sample_ts, line_no)
             + INTERVAL 1 MILLISECOND,
             sample_ts - INTERVAL 15 SECOND
         ) AS since_ts,
@@ -55,7 +55,7 @@ scrape AS (
         s.run_id AS of_run_id,
         s.sample_ts AS since_ts,
         least(
-            lead(s.sample_ts, 1, s.sample_ts) OVER (PARTITION BY s.run_id, s.source_id, s.engine_index ORDER BY s.sample_ts, s.line_no)
+            lead(s.sample_ts, 1, s.sample_ts) OVER (PARTITION BY s.source_id, s.engine_index ORDER BY s.sample_ts, s.line_no)
             - INTERVAL 1 MILLISECOND,
             s.sample_ts + INTERVAL 15 SECOND
         ) AS until_ts,

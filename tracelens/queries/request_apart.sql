@@ -44,8 +44,7 @@ asked AS (
             },
             {'name': 'tpot', 'place': 2, 'title': 'TPOT', 'amount_s': CASE WHEN end_status = 'ok' THEN tpot_s END}
         ]) AS measured
-    FROM request
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+    FROM _request_called($request, $run)
 ),
 
 me AS (

@@ -5,15 +5,29 @@ where it is both longer than a second and longer than ten times the median gap o
 request = ""
 run = ""
 */
-WITH chunk AS (
+WITH me AS MATERIALIZED (
+    SELECT *
+    FROM _request_called($request, $run)
+),
+
+bound AS (
+    SELECT
+        min(client_line_no) AS low_no,
+        max(client_line_no) AS high_no
+    FROM me
+),
+
+chunk AS (
     SELECT
         stream.run_id,
         unnest(stream.chunk_offset_s)::DOUBLE AS offset_s,
         unnest(string_split(coalesce(stream.chunk_kind, repeat('?', len(stream.chunk_offset_s))), '')) AS kind
     FROM client_stream AS stream
-    INNER JOIN request AS r
-        ON stream.run_id = r.run_id AND stream.source_id = r.client_source_id AND stream.line_no = r.client_line_no
-    WHERE r.request_id = $request AND ($run = '' OR stream.run_id = $run)
+    INNER JOIN me
+        ON stream.run_id = me.run_id AND stream.source_id = me.client_source_id AND stream.line_no = me.client_line_no
+    -- So that the lists of other streams are not read.
+    WHERE stream.line_no >= (SELECT low_no FROM bound) -- noqa: RF02
+        AND stream.line_no <= (SELECT high_no FROM bound) -- noqa: RF02
 ),
 
 gap AS (

@@ -53,9 +53,8 @@ WITH line AS (
             client.error
         ) AS says
     FROM client_request AS client
-    INNER JOIN request AS r
+    INNER JOIN _request_called($request, $run) AS r
         ON client.run_id = r.run_id AND client.source_id = r.client_source_id AND client.line_no = r.client_line_no
-    WHERE r.request_id = $request
     UNION ALL
     -- Gateways on the way, where another source tells the request.
     SELECT

@@ -10,20 +10,31 @@ WITH me AS MATERIALIZED (
     SELECT
         *,
         coalesce(client_ttft_s, ttft_s) AS whole_ttft_s,
-        coalesce(client_e2e_s, e2e_s) AS whole_e2e_s
-    FROM _request_timing
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+        coalesce(client_e2e_s, e2e_s) AS whole_e2e_s,
+        ceil(0.8 * input_tokens)::BIGINT AS low_tokens,
+        floor(1.25 * input_tokens)::BIGINT AS high_tokens
+    FROM _request_called($request, $run)
+),
+
+alike AS (
+    SELECT
+        me.run_id,
+        count(*) AS alike_count
+    FROM me
+    INNER JOIN request AS r ON me.run_id = r.run_id AND r.input_tokens BETWEEN me.low_tokens AND me.high_tokens
+    GROUP BY me.run_id
 ),
 
 -- The tokens that the peers have: any, where too few others are that long.
-range_of AS (
+range_of AS MATERIALIZED (
     SELECT
         me.run_id,
-        CASE WHEN count(r.input_tokens) > 10 THEN 0.8 * me.input_tokens END AS low_tokens,
-        CASE WHEN count(r.input_tokens) > 10 THEN 1.25 * me.input_tokens END AS high_tokens
+        me.request_no,
+        me.input_tokens,
+        CASE WHEN alike.alike_count > 10 THEN me.low_tokens END AS low_tokens,
+        CASE WHEN alike.alike_count > 10 THEN me.high_tokens END AS high_tokens
     FROM me
-    LEFT JOIN request AS r ON me.run_id = r.run_id AND r.input_tokens BETWEEN 0.8 * me.input_tokens AND 1.25 * me.input_tokens
-    GROUP BY me.run_id, me.input_tokens
+    LEFT JOIN alike ON me.run_id = alike.run_id
 ),
 
 peer AS (
@@ -32,8 +43,8 @@ peer AS (
         coalesce(t.client_ttft_s, t.ttft_s) AS whole_ttft_s,
         coalesce(t.client_e2e_s, t.e2e_s) AS whole_e2e_s
     FROM _request_timing AS t
-    INNER JOIN range_of ON t.run_id = range_of.run_id
-    WHERE (range_of.low_tokens IS NULL OR t.input_tokens BETWEEN range_of.low_tokens AND range_of.high_tokens) AND t.request_id <> $request
+    INNER JOIN range_of ON t.run_id = range_of.run_id AND t.request_no <> range_of.request_no
+    WHERE range_of.low_tokens IS NULL OR t.input_tokens BETWEEN range_of.low_tokens AND range_of.high_tokens
 ),
 
 usual AS (
@@ -87,7 +98,7 @@ SELECT
     coalesce(usual.peer_count, 0) AS peer_count,
     CASE
         WHEN range_of.low_tokens IS NULL THEN 'all requests of the run'
-        ELSE format('requests of {:.0f} to {:.0f} tokens in', range_of.low_tokens, range_of.high_tokens)
+        ELSE format('requests of {:.0f} to {:.0f} tokens in', 0.8 * range_of.input_tokens, 1.25 * range_of.input_tokens)
     END AS basis
 FROM own
 INNER JOIN range_of ON own.run_id = range_of.run_id

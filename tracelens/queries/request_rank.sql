@@ -15,10 +15,12 @@ WITH measured AS NOT MATERIALIZED (
     WHERE ($run = '' OR run_id = $run)
 ),
 
-chosen AS (
-    SELECT *
-    FROM measured
-    WHERE request_id = $request
+chosen AS MATERIALIZED (
+    SELECT
+        run_id,
+        request_id,
+        _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
+    FROM _request_called($request, $run)
     UNION ALL
     SELECT
         run_id,
@@ -37,15 +39,15 @@ chosen AS (
 counted AS (
     SELECT
         chosen.run_id,
-        chosen.request_id,
-        chosen.measure_s,
+        any_value(chosen.request_id) AS request_id,
+        any_value(chosen.measure_s) AS measure_s,
         count(other.measure_s) AS known_count,
         count(other.measure_s) FILTER (WHERE coalesce(other.measure_s > chosen.measure_s, chosen.measure_s IS NULL)) AS worse_count,
         min(other.measure_s) FILTER (WHERE coalesce(other.measure_s > chosen.measure_s, chosen.measure_s IS NULL)) AS worse_s,
         max(other.measure_s) FILTER (WHERE other.measure_s < chosen.measure_s) AS better_s
     FROM measured AS other
     INNER JOIN chosen ON other.run_id = chosen.run_id
-    GROUP BY chosen.run_id, chosen.request_id, chosen.measure_s
+    GROUP BY chosen.run_id
 ),
 
 judged AS (

@@ -8,15 +8,12 @@ run = ""
 */
 WITH mine AS MATERIALIZED (
     SELECT *
-    FROM _request_timing
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+    FROM _request_called($request, $run)
 ),
 
--- By itself, so that the index finds it: a join would look for the run as well.
-staged AS MATERIALIZED (
+staged AS (
     SELECT *
-    FROM request_stage
-    WHERE request_id = $request AND ($run = '' OR run_id = $run)
+    FROM _stages_of('mine')
 ),
 
 me AS (

@@ -19,8 +19,8 @@ from tracelens.store.schema import apply_schema, ddl, run_script
 TABLES: Final = ("tables/", "views/00_time", "views/15_clock_line")
 """The files of the schema that a case is written with: tables, and what loading asks."""
 KEPT: Final = frozenset((
-    "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_run_measure", "_latency_slice", "time_window",
-    "prompt_length_curve", "queue_wait_estimate", "run_setting", "binding_limit", "gpu_load", "_tail_candidate",
+    "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
+    "prompt_length_curve", "_curve_spread", "queue_wait_estimate", "run_setting", "binding_limit", "gpu_load", "_tail_candidate",
     "_tail_request", "metric_latency", "tail_excess", "tail_factors", "_client_pause", "_stream_shape",
 ))  # fmt: skip
 _MADE: Final = re.compile(r"(?:--[^\n]*\n|\s)*CREATE (VIEW|MACRO) (\w+)")

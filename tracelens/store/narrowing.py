@@ -37,6 +37,10 @@ class Narrow:
         parts += [f"LIMIT {self.limit:d} OFFSET {self.offset:d}"] if self.limit is not None else []
         return "\n".join(parts)
 
+    def at_most(self, limit: int | None) -> Narrow:
+        """The same, but where no page is asked for only so many rows, and one more that shows that there are others."""
+        return self if limit is None or self.limit is not None else replace(self, limit=limit + 1)
+
     def whole(self) -> Narrow:
         """The same rows in the same order, not only a page of them."""
         return replace(self, limit=None, offset=0, count_only=False)

@@ -25,6 +25,8 @@ SILENT: Final = "SET enable_progress_bar = false"
 READ_ONLY_SETTINGS: Final = {
     **NO_EXTENSIONS,
     "temp_directory": "",
+    # The first rows of an order are chosen by the columns that it names; the others are read of those rows only.
+    "late_materialization_max_rows": "10000",
     "memory_limit": f"{min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20}MiB",
 }
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""

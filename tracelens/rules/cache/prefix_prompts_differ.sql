@@ -120,7 +120,7 @@ measured AS (
         quantile_cont(prefill_ratio, 0.5) AS prefill_ratio,
         min(arrival_ts) AS from_ts,
         max(arrival_ts) AS to_ts,
-        min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
+        _lines(min(_line_key(source_id, line_no), 5)) AS evidence
     FROM prompt
     GROUP BY run_id
 ),

@@ -111,7 +111,7 @@ measured AS (
         quantile_cont(input_tokens, 0.5) AS prompt_tokens,
         count(beginning_hash) AS hash_count,
         count(DISTINCT beginning_hash) AS distinct_hash_count,
-        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(arrival_ts, source_id, line_no), 3) AS evidence
+        _lines(arg_min(_line_key(source_id, line_no), _ranked(arrival_ts, source_id, line_no), 3)) AS evidence
     FROM asked
     GROUP BY run_id
 ),

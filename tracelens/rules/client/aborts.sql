@@ -56,12 +56,10 @@ gone AS (
     GROUP BY run_id, request_id
 ),
 
-one AS (
+-- Only of those that were aborted is looked up when and where.
+lost AS (
     SELECT
         request.run_id,
-        request.request_id,
-        request.end_status = 'aborted' AND coalesce(gone.gone_ts < over.over_ts, TRUE) AS was_aborted,
-        request.end_status NOT IN ('rejected') AS was_taken,
         coalesce(request.client_e2e_s, epoch(gone.gone_ts - request.arrival_ts)) AS age_s,
         coalesce(gone.gone_ts, request.arrival_ts) AS seen_ts,
         coalesce(gone.source_id, request.client_source_id) AS source_id,
@@ -69,23 +67,31 @@ one AS (
     FROM request
     LEFT JOIN gone ON request.run_id = gone.run_id AND request.request_id = gone.request_id
     LEFT JOIN over ON request.run_id = over.run_id
+    WHERE request.end_status = 'aborted' AND coalesce(gone.gone_ts < over.over_ts, TRUE)
+),
+
+taken AS (
+    SELECT
+        run_id,
+        count(*) FILTER (WHERE end_status NOT IN ('rejected')) AS request_count
+    FROM request
+    GROUP BY run_id
 ),
 
 counted AS (
     SELECT
-        run_id,
-        count(*) FILTER (WHERE was_taken) AS request_count,
-        count(*) FILTER (WHERE was_aborted) AS aborted_count,
-        median(age_s) FILTER (WHERE was_aborted) AS age_s,
-        max(age_s) FILTER (WHERE was_aborted) - min(age_s) FILTER (WHERE was_aborted) AS age_spread_s,
-        min(seen_ts) FILTER (WHERE was_aborted) AS from_ts,
-        max(seen_ts) FILTER (WHERE was_aborted) AS to_ts,
-        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (
-            WHERE was_aborted AND line_no IS NOT NULL
-        )
+        taken.run_id,
+        any_value(taken.request_count) AS request_count,
+        count(lost.run_id) AS aborted_count,
+        median(lost.age_s) AS age_s,
+        max(lost.age_s) - min(lost.age_s) AS age_spread_s,
+        min(lost.seen_ts) AS from_ts,
+        max(lost.seen_ts) AS to_ts,
+        arg_min({'source_id': lost.source_id, 'line_no': lost.line_no}, _ranked(lost.line_no, lost.source_id, lost.line_no), 5)
             AS evidence
-    FROM one
-    GROUP BY run_id
+    FROM taken
+    LEFT JOIN lost ON taken.run_id = lost.run_id
+    GROUP BY taken.run_id
 ),
 
 -- Whether any source could have told that a request was aborted.

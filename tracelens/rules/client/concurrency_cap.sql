@@ -52,7 +52,7 @@ WITH busy AS (
         waiting_count,
         kv_cache_usage_ratio,
         seat_count,
-        max(running_count) OVER (PARTITION BY run_id, source_id, engine_index) AS top_count
+        max(running_count) OVER (PARTITION BY source_id, engine_index) AS top_count
     FROM binding_limit
     WHERE running_count > 0 AND waiting_count IS NOT NULL
 ),

@@ -93,9 +93,9 @@ lag_of AS (
         quantile_cont(ttft_s, 0.5) AS ttft_s,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        arg_max(
-            {'source_id': source_id, 'line_no': line_no}, _ranked(coalesce(client_wait_s, ttft_s, '-infinity'), source_id, line_no), 5
-        ) AS evidence
+        _lines(arg_max(
+            _line_key(source_id, line_no), _ranked(coalesce(client_wait_s, ttft_s, '-infinity'), source_id, line_no), 5
+        )) AS evidence
     FROM sent
     GROUP BY run_id
 ),

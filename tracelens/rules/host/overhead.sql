@@ -54,7 +54,7 @@ WITH gpu AS (
         median(power_w) AS power_w,
         min(sample_ts) AS from_ts,
         max(sample_ts) AS to_ts,
-        min({'source_id': source_id, 'line_no': line_no}, 3) AS evidence
+        _lines(min(_line_key(source_id, line_no), 3)) AS evidence
     FROM gpu_sample
     GROUP BY run_id
 ),

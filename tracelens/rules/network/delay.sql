@@ -65,7 +65,7 @@ counted AS (
         quantile_cont(outside_s / nullif(client_ttft_s, 0), 0.5) AS outside_ratio,
         min(client_sent_ts) AS from_ts,
         max(client_sent_ts) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(outside_s, source_id, line_no), 5) AS evidence
+        _lines(arg_max(_line_key(source_id, line_no), _ranked(outside_s, source_id, line_no), 5)) AS evidence
     FROM crossed
     GROUP BY run_id
 )

@@ -50,10 +50,10 @@ Cap long prefills or separate them; see which of TTFT and gaps each remedy moves
 Overlap is no proof: where long prompts run all the time, everything overlaps. Prompts of one length starve one another
 without a long one. Aborted requests leave no span.
 */
-WITH known AS (
+WITH known AS NOT MATERIALIZED (
     SELECT
         run_id,
-        request_id,
+        request_no,
         input_tokens,
         ttft_s,
         prefill_s,
@@ -66,7 +66,7 @@ WITH known AS (
         client_line_no,
         input_tokens - coalesce(cached_input_tokens, 0) AS computed_tokens,
         CASE WHEN arrival_basis IN ('span', 'request log') AND ttft_s > 0 THEN arrival_ts END AS arrived_ts
-    FROM request
+    FROM _request_timing
     WHERE input_tokens > 0
 ),
 
@@ -79,7 +79,7 @@ middle AS (
     GROUP BY run_id
 ),
 
-classed AS (
+classed AS NOT MATERIALIZED (
     SELECT
         known.*,
         known.computed_tokens >= $min_times_ratio * greatest(middle.computed_tokens, 1)
@@ -140,7 +140,7 @@ busy AS (
 short AS (
     SELECT
         run_id,
-        request_id,
+        request_no,
         coalesce(server_source_id, client_source_id) AS source_id,
         coalesce(server_line_no, client_line_no) AS line_no,
         client_source_id,
@@ -156,12 +156,13 @@ short AS (
 met AS (
     SELECT
         short.run_id,
-        short.request_id,
+        short.request_no,
         sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts))) AS blocked_s
     FROM short
     INNER JOIN busy
         ON short.run_id = busy.run_id AND busy.clock = 'server' AND short.token_ts > busy.from_ts AND short.arrived_ts < busy.to_ts
-    GROUP BY short.run_id, short.request_id
+    GROUP BY short.run_id, short.request_no
+    HAVING sum(epoch(least(short.token_ts, busy.to_ts) - greatest(short.arrived_ts, busy.from_ts))) > 0
 ),
 
 blocked AS (
@@ -173,7 +174,7 @@ blocked AS (
         short.arrived_ts,
         coalesce(met.blocked_s, 0) AS blocked_s
     FROM short
-    LEFT JOIN met ON short.run_id = met.run_id AND short.request_id = met.request_id
+    LEFT JOIN met ON short.run_id = met.run_id AND short.request_no = met.request_no
     WHERE short.arrived_ts IS NOT NULL
 ),
 
@@ -186,9 +187,8 @@ waited AS (
         quantile_cont(blocked_s, 0.9) AS blocked_s,
         min(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS from_ts,
         max(arrived_ts) FILTER (WHERE blocked_s >= $min_blocked_s) AS to_ts,
-        arg_max({'source_id': source_id, 'line_no': line_no}, _ranked(blocked_s, source_id, line_no), 5) FILTER (
-            WHERE source_id IS NOT NULL
-        ) AS evidence
+        _lines(arg_max(_line_key(source_id, line_no), _ranked(blocked_s, source_id, line_no), 5) FILTER (WHERE source_id IS NOT NULL))
+            AS evidence
     FROM blocked
     GROUP BY run_id
 ),

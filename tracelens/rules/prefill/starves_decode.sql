@@ -71,7 +71,7 @@ WITH sample AS (
         lag(running_count) OVER line AS earlier_running_count
     FROM binding_limit AS limited
     WHERE running_count IS NOT NULL AND generation_tps IS NOT NULL AND prompt_tps IS NOT NULL
-    WINDOW line AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no, sample_ts)
+    WINDOW line AS (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts)
 ),
 
 marked AS (
@@ -91,7 +91,7 @@ stretched AS (
         *,
         coalesce(lag(is_starved) OVER line, FALSE) AND NOT is_starved AS is_after
     FROM marked
-    WINDOW line AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no, sample_ts)
+    WINDOW line AS (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts)
 ),
 
 counted AS (

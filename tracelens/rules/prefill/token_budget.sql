@@ -94,7 +94,7 @@ flat AS (
         count(CASE WHEN is_prefill THEN 1 END) OVER three AS prefill_count,
         min(prompt_tps) OVER three / nullif(max(prompt_tps) OVER three, 0) AS flat_ratio
     FROM flowing
-    WINDOW three AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+    WINDOW three AS (PARTITION BY source_id, engine_index ORDER BY line_no ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
 ),
 
 levelled AS (

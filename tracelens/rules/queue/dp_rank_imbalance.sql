@@ -54,7 +54,7 @@ WITH sample AS (
         sample_ts,
         engine_index,
         running_count + waiting_count AS request_count,
-        row_number() OVER (PARTITION BY run_id, source_id, engine_index ORDER BY line_no, sample_ts) AS round_index
+        row_number() OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS round_index
     FROM engine_state
     WHERE engine_index IS NOT NULL AND coalesce(engine_count, 1) = 1 AND running_count IS NOT NULL AND waiting_count IS NOT NULL
 ),

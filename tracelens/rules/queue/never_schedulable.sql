@@ -60,7 +60,7 @@ numbered AS (
     SELECT
         *,
         sum(CASE WHEN is_stuck THEN 0 ELSE 1 END)
-            OVER (PARTITION BY run_id, source_id, engine_index ORDER BY line_no ROWS UNBOUNDED PRECEDING) AS stretch
+            OVER (PARTITION BY source_id, engine_index ORDER BY line_no ROWS UNBOUNDED PRECEDING) AS stretch
     FROM sample
 ),
 

@@ -56,7 +56,7 @@ WITH sample AS (
             coalesce(lag(prompt_tps) OVER line, 0), coalesce(prompt_tps, 0), coalesce(lead(prompt_tps) OVER line, 0)
         ) AS near_prompt_tps
     FROM binding_limit
-    WINDOW line AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no)
+    WINDOW line AS (PARTITION BY source_id, engine_index ORDER BY line_no)
 ),
 
 pinned AS (
@@ -116,12 +116,12 @@ silent AS (
     FROM (
         SELECT
             *,
-            lag(sample_ts) OVER (PARTITION BY run_id, source_id, engine_index ORDER BY line_no) AS earlier_ts
+            lag(sample_ts) OVER (PARTITION BY source_id, engine_index ORDER BY line_no) AS earlier_ts
         FROM binding_limit
         WHERE sample_ts IS NOT NULL
     ) AS sample
     INNER JOIN source ON sample.source_id = source.source_id
-    WINDOW line AS (PARTITION BY sample.run_id, sample.source_id, sample.engine_index ORDER BY sample.line_no)
+    WINDOW line AS (PARTITION BY sample.source_id, sample.engine_index ORDER BY sample.line_no)
 ),
 
 stats AS (

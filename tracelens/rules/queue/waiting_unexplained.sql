@@ -42,7 +42,7 @@ WITH sample AS (
             coalesce(lag(prompt_tps) OVER line, 0), coalesce(prompt_tps, 0), coalesce(lead(prompt_tps) OVER line, 0)
         ) AS near_prompt_tps
     FROM binding_limit
-    WINDOW line AS (PARTITION BY run_id, source_id, engine_index ORDER BY line_no)
+    WINDOW line AS (PARTITION BY source_id, engine_index ORDER BY line_no)
 ),
 
 named AS (
