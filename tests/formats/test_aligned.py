@@ -29,7 +29,7 @@ def _names(count: int) -> list[str]:
     return [f"cell_{at}" for at in range(count)]
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(TABLE)
 def test_cells_are_those_of_splitting_and_numbers_only_where_all_are_plain(table: list[list[str]]) -> None:
     found = aligned_cells(_aligned(table), _names(len(table[0])))
