@@ -6,7 +6,7 @@ format passes: it looks at the text itself, whole columns at a time, behind a se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import polars as pl
@@ -90,6 +90,8 @@ def scrubbed(
     tables: Mapping[str, pl.DataFrame], *, keep_text: bool, prompt_key: int = 0
 ) -> dict[str, pl.DataFrame]:
     """The tables of a chunk, free of what a case may not hold; rows and columns stay as they are."""
+    if not _shows_signs([frame[name] for frame in tables.values() for name in _texts(frame)]):
+        return {name: _keys(frame) for name, frame in tables.items()}
     return {name: _scrubbed(name, frame, keep_text, prompt_key) for name, frame in tables.items()}
 
 
@@ -110,11 +112,27 @@ def _scrubbed(table: str, frame: pl.DataFrame, keep_text: bool, prompt_key: int)
     return _keys(frame.with_columns(changed) if changed else frame)
 
 
+def _texts(frame: pl.DataFrame) -> list[str]:
+    return [name for name, kind in frame.schema.items() if kind == pl.String]
+
+
+def _shows_signs(columns: Sequence[pl.Series]) -> bool:
+    """Whether any sign of anything private is in some columns of text.
+
+    They are searched as one: to make the search ready takes as long as to search some ten thousand cells.
+    """
+    texts = [column.alias("") for column in columns]
+    return bool(texts) and bool(
+        pl.concat(texts, rechunk=False).str.contains_any(_ALL_SIGNS, ascii_case_insensitive=True).any()
+    )
+
+
 def _suspects(frame: pl.DataFrame) -> list[str]:
     """The columns of text in which any sign of anything private is found; most have none, and one search tells."""
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    shown = frame.select(pl.col(texts).str.contains_any(_ALL_SIGNS, ascii_case_insensitive=True).any())
-    return [name for name in texts if shown[name].item()]
+    texts = _texts(frame)
+    if not _shows_signs([frame[name] for name in texts]):
+        return []
+    return [name for name in texts if _shows_signs([frame[name]])]
 
 
 def _told(column: pl.Series, keep_text: bool, *, is_free: bool, is_unread: bool) -> pl.Series:

@@ -71,14 +71,19 @@ SET VARIABLE gpu_pace = (
     SELECT
         {
             -- Seconds from tick to tick; NULL where no time is known.
-            'tick_s': coalesce(median(step_s) FILTER (WHERE is_again), quantile_cont(step_s, 0.97)),
+            'tick_s': coalesce(
+                median(step_s) FILTER (WHERE is_again AND step_s > 0),
+                quantile_cont(step_s, 0.97) FILTER (WHERE step_s > 0)
+            ),
             -- Where rows have nothing to tell GPUs by, n of them come at once, and one step in n is long.
-            'burst_s': quantile_cont(step_s, 0.97) FILTER (WHERE is_unnumbered),
-            'in_wall_time': any_value(source.clock IN ('local', 'yearless', 'dayless'))
+            'burst_s': quantile_cont(step_s, 0.97) FILTER (WHERE is_unnumbered AND step_s > 0),
+            'in_wall_time': any_value(source.clock IN ('local', 'yearless', 'dayless')),
+            -- Whether any step may be a change of the hour (as hour_step below): where none is, the rows are not gone
+            -- through once more for it.
+            'has_hour_steps': coalesce(bool_or(step_s BETWEEN -3602 AND -3480 OR step_s BETWEEN 3598 AND 3720), FALSE)
         }
     FROM gpu_step
     LEFT JOIN source ON source.source_id = $source
-    WHERE step_s > 0
 );
 
 WITH paced AS NOT MATERIALIZED (
@@ -139,7 +144,7 @@ hour_change AS (
         run_no AS change_run_no,
         hour_step AS change_step
     FROM counted
-    WHERE hour_step IS NOT NULL
+    WHERE getvariable('gpu_pace').has_hour_steps AND hour_step IS NOT NULL
 )
 
 SELECT

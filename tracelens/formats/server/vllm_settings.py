@@ -129,12 +129,13 @@ _RENAMED: Final = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "e
 _SKIPPED: Final = ("compilation_config", "kernel_config", "observability_config", "structured_outputs_config")
 
 _INIT = re.compile(r"Initializing an? (?:(V[01]) )?LLM engine(?: \(v([^)\s]+)\))? with config: ")
-_KV_SIZE_SHAPE = r"[A-Za-z][\w+ ]{0,30} KV cache size: [\d,]+ tokens"
+# Without classes of Unicode, of which thirty take longer to make ready than a chunk to search.
+_KV_SIZE_SHAPE = r"[A-Za-z][0-9A-Za-z_+ ]{0,30} KV cache size: [0-9,]+ tokens"
 _KV_SIZE = re.compile(
     rf"(?P<kv_cache_device>[A-Za-z][\w+ ]{{0,30}}) KV cache size: (?P<kv_cache_tokens>{_N}) tokens"
     rf"(?:, Maximum concurrency for (?P<max_model_len>{_N}) tokens per request: (?P<max_concurrency>{_X})x)?"
 )  # V1; one line 0.28-, other devices than GPU 0.30-
-_BLOCKS_SHAPE = r"Engine \d+: vllm cache_config_info"
+_BLOCKS_SHAPE = r"Engine [0-9]+: vllm cache_config_info"
 _ENGINE_PREFIX = re.compile(r"Engine \d+: ")
 _LOGO_SHAPE = r"[ \t]*[▀▄█▌▐#][ \t▀▄█▌▐#]*[ \t](?:version|model) +\S"
 _LOGO = re.compile(r"[ \t]*[▀▄█▌▐#][ \t▀▄█▌▐#]*[ \t](version|model) +(\S.*)")  # the banner, 0.16-
