@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -12,6 +13,9 @@ from tracelens.store.keeping import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# A command in a process of its own is compiled once, not by each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session", autouse=True)
