@@ -21,14 +21,13 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.holding import CaseLock
-from tracelens.store.keeping import TABLES, keep_views, open_tables
+from tracelens.store.keeping import keep_views, make_case, open_tables
 from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     NO_EXTENSIONS,
     SILENT,
-    apply_schema,
     fact_tables,
     run_script,
     schema_version,
@@ -144,7 +143,7 @@ class CaseWriter:
         connection.execute(SILENT)
         self._partial.chmod(0o600)
         if not known:
-            apply_schema(connection, TABLES[:1])
+            make_case(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
