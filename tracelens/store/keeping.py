@@ -15,7 +15,7 @@ from typing import Final
 import duckdb
 
 from tracelens.store.events import close_events, open_events
-from tracelens.store.schema import apply_schema, ddl, run_script
+from tracelens.store.schema import apply_schema, columns_of, ddl, run_script
 
 KEPT: Final = frozenset((
     "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_run_measure", "_latency_slice", "time_window",
@@ -24,8 +24,8 @@ KEPT: Final = frozenset((
 ))  # fmt: skip
 _TIMING: Final = "_request_timing"
 """The join of all sources per request, with its pieces; the view `request` is its first columns."""
-_MORE: Final = {_TIMING: ", row_number() OVER () AS request_no, NULL::DOUBLE AS ttft_percentile_ratio"}
-"""Columns that rows have and their view has not: what keep_request_timing.sql fills."""
+_MORE: Final = {_TIMING: {"request_no": "BIGINT", "ttft_percentile_ratio": "DOUBLE"}}
+"""Columns that rows have and their view has not."""
 _LOADING: Final = "_clock_line"
 """The one of them that loading asks: it computes meanwhile."""
 _LENGTHS: Final = 500_000
@@ -87,8 +87,8 @@ def _compute_requests(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
     """The rows of requests, and how each stands among those of its run."""
     selects = _selects()
     connection.execute(f"CREATE TEMP VIEW request AS {selects['request']}")
-    timing = f"SELECT *{_MORE[_TIMING]} FROM ({selects[_TIMING]})"  # noqa: S608
-    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {timing}")
+    more = "row_number() OVER () AS request_no, NULL::DOUBLE AS ttft_percentile_ratio"
+    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS SELECT *, {more} FROM ({selects[_TIMING]})")  # noqa: S608
     connection.execute("DROP VIEW temp.request")
     run_script(connection, "keep_request_timing", {})
 
@@ -126,13 +126,12 @@ def _make_views(connection: duckdb.DuckDBPyConnection, kept: Collection[str]) ->
 def _let_read(connection: duckdb.DuckDBPyConnection, view: str) -> set[str]:
     """Let a view that computes read rows; returns it, and the views beside it that read the same rows."""
     rows = _rows_of(view)
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {rows} AS SELECT *{_MORE.get(view, '')} FROM {view} LIMIT 0"  # noqa: S608
-    )
+    kinds = columns_of(connection, view) | _MORE.get(view, {})
+    shape = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {rows} ({shape})")
     columns = {view: "*"}
     if view == _TIMING:
-        described = connection.execute("SELECT column_name FROM (DESCRIBE request)").fetchall()
-        columns |= {"_request_percentile": "*", "request": ", ".join(row[0] for row in described)}
+        columns |= {"_request_percentile": "*", "request": ", ".join(columns_of(connection, "request"))}
     for name, wanted in columns.items():
         connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {wanted} FROM {rows}")  # noqa: S608
     return set(columns)
