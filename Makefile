@@ -20,7 +20,7 @@ demo: $(READY)  ## read the bundled incident and show where its time went
 	$(BIN)/tracelens demo
 
 test: $(READY)  ## run the tests
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 check: $(READY)  ## formatting, lint, types, import rules, generated pages
 	$(BIN)/ruff format --check

@@ -17,7 +17,7 @@ from tracelens.formats import FORMATS
 from tracelens.formats.client import client_keys
 from tracelens.formats.server.event_forms import EVENT_FORMS
 from tracelens.formats.server.vllm_lines import LINE_FORMS
-from tracelens.formats.server.wrappers import WRAPPERS
+from tracelens.formats.server.wrapper_forms import WRAPPERS
 from tracelens.named import NamedQuery, named_queries, named_query
 from tracelens.store import memory_case
 

@@ -192,8 +192,7 @@ def _load_all(waiting: list[_Parsed], opened: CaseWriter, options: IngestOptions
         writer.run_script("join", {"run": options.run})
         _LOG.info("joined what the sources of run %s say of the same requests", options.run)
         writer.settle_zones(options.run)
-        for source_id, report in loaded.values():
-            writer.finish_source(source_id, sum(report.rows.values()))
+        writer.finish_sources({source_id: sum(report.rows.values()) for source_id, report in loaded.values()})
         basis = dict(writer.rows("SELECT source_id, time_basis FROM source"))
     _LOG.info("written: %s", opened.path)
     return {key: replace(report, time_basis=basis[source_id]) for key, (source_id, report) in loaded.items()}

@@ -1,10 +1,4 @@
--- The rows of requests, and how each stands among those of its run.  The window function runs over three columns, not over all.
-CREATE TABLE _request_timing_row AS
-SELECT
-    * REPLACE (row_number() OVER () AS request_no),
-    NULL::DOUBLE AS ttft_percentile_ratio
-FROM _request_timing;
-
+-- How each request stands among those of its run.  The window function runs over three columns, not over all.
 UPDATE _request_timing_row
 SET ttft_percentile_ratio = placed.ttft_percentile_ratio
 FROM (

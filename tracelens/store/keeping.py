@@ -1,128 +1,155 @@
 """Views that a finished case has as rows: what many questions begin with is computed once, when an ingest ends.
 
 A question then reads a table where it would go down to the facts; that saves its planning as well, most of a check on a small
-case.  So views are made last, from below: each is planned over the rows of those before it.  While facts change (an ingest)
-there are only the views that loading asks.  A view whose rows do not fit into memory computes.
+case.  A case has these reading views from its first day, and what they read is made anew by each ingest: from below, so that each
+is planned over the rows of those before it.  A view whose rows do not fit into memory computes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection
+from functools import cache
 from typing import Final
 
 import duckdb
 
 from tracelens.store.events import close_events, open_events
-from tracelens.store.schema import apply_schema, ddl, run_script
+from tracelens.store.schema import apply_schema, columns_of, ddl, run_script
 
-TABLES: Final = ("tables/", "views/00_time", "views/15_clock_line")
-"""The files of the schema that a case is written with: tables, and what loading asks."""
 KEPT: Final = frozenset((
     "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
     "prompt_length_curve", "_curve_spread", "queue_wait_estimate", "run_setting", "binding_limit", "gpu_load", "_tail_candidate",
     "_tail_request", "metric_latency", "tail_excess", "tail_factors", "_client_pause", "_stream_shape",
 ))  # fmt: skip
-_MADE: Final = re.compile(r"(?:--[^\n]*\n|\s)*CREATE (VIEW|MACRO) (\w+)")
+_TIMING: Final = "_request_timing"
+"""The join of all sources per request, with its pieces; the view `request` is its first columns."""
+_MORE: Final = {_TIMING: {"ttft_percentile_ratio": "DOUBLE"}}
+"""Columns that rows have and their view has not."""
+_LOADING: Final = "_clock_line"
+"""The one of them that loading asks: it computes meanwhile."""
 _LENGTHS: Final = 500_000
 """How many lengths of requests are held in memory at once, or one measure of them all, while quantiles are found."""
+_MADE: Final = re.compile(r"(?:--[^\n]*\n|\s)*CREATE (?:VIEW|MACRO) (\w+)")
+
+
+def make_case(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create every table and view of an empty case, as a finished one has them."""
+    apply_schema(connection, "tables")
+    _make_views(connection, KEPT)
 
 
 def open_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make a case ready for writing: tables, the events of requests as one of them, and what loading asks."""
+    """Make a case ready for writing: events as a table of their own, no rows of views; before anything is written to it."""
     open_events(connection)
-    _drop_views(connection)
-    apply_schema(connection, TABLES[1:])
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '_') AND ends_with(table_name, '_row')"
+    ).fetchall()
+    whole = {name for (name,) in found} == {_rows_of(view) for view in KEPT}
+    connection.begin()
+    for (name,) in found:
+        connection.execute(f"DROP TABLE {name}")
+    connection.commit()
+    if not whole:
+        _make_views(connection, KEPT)
+    connection.execute(f"CREATE TEMP VIEW {_LOADING} AS {_selects()[_LOADING]}")
 
 
 def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make every view, and the rows of those that are kept; then the events of requests in little room."""
-    _drop_views(connection)
-    ready: set[str] = set()
-    said: list[duckdb.Statement] = []
-    connection.begin()
-    for _, text in _views():
-        for statement in connection.extract_statements(text):
-            made = _MADE.match(statement.query)
-            if made is None:
-                said.append(statement)
-            elif made[2] in KEPT:
-                ready |= _keep(connection, made[2], statement)
-            elif made[2] not in ready:
-                connection.execute(statement)
-    connection.commit()
-    close_events(connection)
-    connection.begin()
-    for comment in said:
-        connection.execute(comment)
-    connection.commit()
-
-
-def _keep(connection: duckdb.DuckDBPyConnection, view: str, statement: duckdb.Statement) -> set[str]:
-    """Make a view, compute its rows and let it read them; returns the views that do."""
-    connection.commit()
-    connection.begin()
-    try:
-        connection.execute(statement)
-        _compute(connection, view)
-        reading = _reading(connection, view)
-        for name, columns in reading.items():
-            connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {_rows_of(view)}")  # noqa: S608
-        connection.commit()
-    except duckdb.Error:
-        connection.rollback()
+    """Compute what the kept views read, each over those before it; then store the events of requests in little room."""
+    connection.execute(f"DROP VIEW temp.{_LOADING}")
+    kept = set(KEPT)
+    for view in filter(kept.__contains__, _selects()):
         connection.begin()
-        connection.execute(statement)
-        return set()
-    connection.begin()
-    return set(reading)
+        try:
+            _compute(connection, view)
+            connection.commit()
+        except duckdb.Error:
+            connection.rollback()
+            connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
+            kept.remove(view)
+            _make_views(connection, kept)
+    close_events(connection)
 
 
 def _compute(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     rows = _rows_of(view)
-    if view == "_request_timing":
-        run_script(connection, "keep_request_timing", {})
+    if view == _TIMING:
+        _compute_requests(connection, rows)
     elif view == "_run_measure":
-        _keep_measures(connection)
+        _compute_measures(connection, rows)
     else:
-        connection.execute(f"CREATE TABLE {rows} AS FROM {view}")
+        connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {_selects()[view]}")
     connection.execute(f"COMMENT ON TABLE {rows} IS 'Rows of {view}, computed when the last ingest ended.'")
 
 
-def _keep_measures(connection: duckdb.DuckDBPyConnection) -> None:
+def _compute_requests(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
+    """The rows of requests, and how each stands among those of its run."""
+    selects = _selects()
+    connection.execute(f"CREATE TEMP VIEW request AS {selects['request']}")
+    numbered = "* REPLACE (row_number() OVER () AS request_no), NULL::DOUBLE AS ttft_percentile_ratio"
+    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS SELECT {numbered} FROM ({selects[_TIMING]})")  # noqa: S608
+    connection.execute("DROP VIEW temp.request")
+    run_script(connection, "keep_request_timing", {})
+
+
+def _compute_measures(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
     """Some measures after the others: the lengths of all requests under each are held in memory."""
-    asked = "SELECT _run_measures(), (SELECT count(*) FROM _request_timing)"
+    asked = f"SELECT _run_measures(), (SELECT count(*) FROM {_TIMING})"  # noqa: S608
     measures, requests = connection.execute(asked).fetchall()[0]
     at_once = max(_LENGTHS // max(requests, 1), 1)
-    connection.execute("CREATE TABLE _run_measure_row AS FROM _run_measure LIMIT 0")
+    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS FROM _run_measure_of([]::VARCHAR[]) LIMIT 0")
     for first in range(0, len(measures), at_once):
-        connection.execute(
-            "INSERT INTO _run_measure_row FROM _run_measure_of($wanted)",
-            {"wanted": measures[first : first + at_once]},
-        )
+        wanted = measures[first : first + at_once]
+        connection.execute(f"INSERT INTO {rows} FROM _run_measure_of($wanted)", {"wanted": wanted})
 
 
-def _reading(connection: duckdb.DuckDBPyConnection, view: str) -> dict[str, str]:
-    """The views that read the rows of one, and which columns: `request` is the first of the join of all sources."""
-    if view != "_request_timing":
-        return {view: "*"}
-    described = connection.execute("SELECT column_name FROM (DESCRIBE request)").fetchall()
-    return {view: "*", "_request_percentile": "*", "request": ", ".join(row[0] for row in described)}
-
-
-def _drop_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Drop the views and macros of the schema, and the rows of those that were kept."""
+def _make_views(connection: duckdb.DuckDBPyConnection, kept: Collection[str]) -> None:
+    """Make all views anew: the kept ones read rows (those that there are, or none yet), the others compute."""
+    _drop_views(connection)
     connection.begin()
-    for _, text in _views():
-        for kind, name in re.findall(r"^CREATE (VIEW|MACRO) (\w+)", text, re.MULTILINE):
-            connection.execute(f"DROP {kind} IF EXISTS {name}")
-    for view in KEPT:
-        connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
+    reading: set[str] = set()
+    comments: list[duckdb.Statement] = []
+    for _, text in ddl("views"):
+        for statement in connection.extract_statements(text):
+            made = _MADE.match(statement.query)
+            if made is None:
+                comments.append(statement)
+            elif made[1] not in reading:
+                connection.execute(statement)
+                reading |= _let_read(connection, made[1]) if made[1] in kept else set()
+    for comment in comments:
+        connection.execute(comment)
     connection.commit()
 
 
-def _views() -> Iterator[tuple[str, str]]:
-    return ((name, text) for name, text in ddl() if name.startswith("views/"))
+def _let_read(connection: duckdb.DuckDBPyConnection, view: str) -> set[str]:
+    """Let a view that computes read rows; returns it, and the views beside it that read the same rows."""
+    rows = _rows_of(view)
+    kinds = columns_of(connection, view) | _MORE.get(view, {})
+    shape = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {rows} ({shape})")
+    columns = {view: "*"}
+    if view == _TIMING:
+        columns |= {"_request_percentile": "*", "request": ", ".join(columns_of(connection, "request"))}
+    for name, wanted in columns.items():
+        connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {wanted} FROM {rows}")  # noqa: S608
+    return set(columns)
+
+
+def _drop_views(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.begin()
+    for _, text in ddl("views"):
+        for kind, name in re.findall(r"^CREATE (VIEW|MACRO) (\w+)", text, re.MULTILINE):
+            connection.execute(f"DROP {kind} IF EXISTS {name}")
+    connection.commit()
+
+
+@cache
+def _selects() -> dict[str, str]:
+    """The SELECT of each view, those before that others are made of."""
+    text = "\n".join(text for _, text in ddl("views"))
+    return dict(re.findall(r"^CREATE VIEW (\w+) AS\n(.*?);$", text, re.MULTILINE | re.DOTALL))
 
 
 def _rows_of(view: str) -> str:

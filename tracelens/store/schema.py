@@ -32,9 +32,9 @@ READ_ONLY_SETTINGS: Final = {
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
 
 
-def ddl() -> Iterator[tuple[str, str]]:
-    """Name and text of every DDL file, tables first, then views, each in the order of their names."""
-    for folder in ("tables", "views"):
+def ddl(*folders: str) -> Iterator[tuple[str, str]]:
+    """Name and text of every DDL file (of some folders), tables first, then views, each in the order of their names."""
+    for folder in folders or ("tables", "views"):
         for path in sorted((resources.schemas() / folder).glob("*.sql")):
             yield f"{folder}/{path.name}", path.read_text(encoding="utf-8")
 
@@ -45,17 +45,14 @@ def schema_version() -> str:
     return hashlib.sha256("\n".join(text for _, text in ddl()).encode()).hexdigest()[:12]
 
 
-def apply_schema(
-    connection: duckdb.DuckDBPyConnection, begin: tuple[str, ...] = ("tables/", "views/")
-) -> None:
-    """Create every table and view in an empty database; or what the files create whose names begin so."""
+def apply_schema(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
+    """Create every table and view in an empty database, or those of some folders of the schema."""
     connection.begin()
-    for name, text in ddl():
-        if name.startswith(begin):
-            try:
-                connection.execute(text)
-            except duckdb.Error as error:
-                raise CaseError(f"schemas/{name}: {error}") from error
+    for name, text in ddl(*folders):
+        try:
+            connection.execute(text)
+        except duckdb.Error as error:
+            raise CaseError(f"schemas/{name}: {error}") from error
     connection.commit()
 
 

@@ -21,14 +21,13 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.holding import CaseLock
-from tracelens.store.keeping import TABLES, keep_views, open_tables
+from tracelens.store.keeping import keep_views, make_case, open_tables
 from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
     NO_EXTENSIONS,
     SILENT,
-    apply_schema,
     fact_tables,
     run_script,
     schema_version,
@@ -144,7 +143,7 @@ class CaseWriter:
         connection.execute(SILENT)
         self._partial.chmod(0o600)
         if not known:
-            apply_schema(connection, TABLES[:1])
+            make_case(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
@@ -257,20 +256,24 @@ class CaseWriter:
             )
         return len(defaults)
 
-    def finish_source(self, source_id: int, record_count: int) -> None:
+    def finish_sources(self, record_counts: Mapping[int, int]) -> None:
         """Enter what only the loaded facts tell: number of rows, first and last instant, where no line without a fact has others."""
         spans = [
-            f"SELECT min({column}) AS low, max({column}) AS high FROM {table} WHERE source_id = $id"  # noqa: S608
+            f"SELECT source_id, min({column}) AS low, max({column}) AS high FROM {table} "  # noqa: S608
+            "INNER JOIN done USING (source_id) GROUP BY source_id"
             for table, column in stamp_columns(self._connection)
         ]
         self._connection.execute(
             f"""
+            WITH done AS (SELECT unnest($sources) AS source_id, unnest($counts) AS record_count),
+            span AS (SELECT source_id, min(low) AS low, max(high) AS high FROM ({" UNION ALL ".join(spans)}) GROUP BY source_id)
             UPDATE source
-            SET record_count = $records, first_ts = least(first_ts, span.low), last_ts = greatest(last_ts, span.high)
-            FROM (SELECT min(low) AS low, max(high) AS high FROM ({" UNION ALL ".join(spans)})) AS span
-            WHERE source_id = $id
+            SET record_count = found.record_count,
+                first_ts = least(first_ts, found.low), last_ts = greatest(last_ts, found.high)
+            FROM (FROM done LEFT JOIN span USING (source_id)) AS found
+            WHERE source.source_id = found.source_id
             """,  # noqa: S608
-            {"id": source_id, "records": record_count},
+            {"sources": list(record_counts), "counts": list(record_counts.values())},
         )
 
     def settle_zones(self, run_id: str) -> None:
