@@ -122,6 +122,8 @@ def _found(name: str) -> Iterator[Input | Unreadable]:
     else:
         found = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []  # noqa: PTH207 - absolute and relative alike
         if not found:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
+                path.stat()  # a name that is too long: from Python 3.14 on `exists` does not tell
             yield Unreadable(name, "no such file or folder")
         for match in found:
             yield from _named(match)
