@@ -101,7 +101,9 @@ def _compute_measures(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
     connection.execute(f"CREATE OR REPLACE TABLE {rows} AS FROM _run_measure_of([]::VARCHAR[]) LIMIT 0")
     for first in range(0, len(measures), at_once):
         wanted = measures[first : first + at_once]
-        connection.execute(f"INSERT INTO {rows} FROM _run_measure_of($wanted)", {"wanted": wanted})
+        connection.execute(
+            f"INSERT INTO {rows} FROM _run_measure_of($wanted) ORDER BY ALL", {"wanted": wanted}
+        )
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, kept: Collection[str]) -> None:

@@ -35,7 +35,7 @@ LIMIT: Final = 10_000
 KEPT: Final = 200
 """Texts that the history keeps."""
 _WIDEST: Final = 40
-_START: Final = "SELECT stage, p50_s, p99_s, share_of_ttft_ratio\nFROM stage_summary\nORDER BY share_of_ttft_ratio DESC NULLS LAST"
+_START: Final = "SELECT stage, p50_s, p99_s, share_of_ttft_ratio\nFROM stage_summary\nORDER BY share_of_ttft_ratio DESC NULLS LAST, stage_index"
 _SEEN: Final = 200
 _OFFERED: Final = 200
 
