@@ -94,7 +94,7 @@ judged AS (
         coalesce(gap.low_s, decoding.low_s) AS low_s,
         gap.high_s,
         gap.gap_count,
-        gap.run_id IS NULL AND decoding.sample_count >= $min_samples_count AS is_from_stats,
+        gap.run_id IS NULL AND coalesce(decoding.sample_count, 0) >= $min_samples_count AS is_from_stats,
         elsewhere.run_id IS NOT NULL AS is_elsewhere
     FROM (SELECT DISTINCT run_id FROM source) AS runs
     LEFT JOIN state ON runs.run_id = state.run_id
@@ -110,7 +110,7 @@ SELECT
         WHEN low_s < $min_gap_s AND (gap_count >= $min_gap_count OR is_from_stats) THEN 'clear'
         WHEN running_count > $max_running_count OR waiting_ratio > $max_waiting_ratio OR kv_ratio > $max_kv_ratio THEN 'clear'
         WHEN is_elsewhere THEN 'not_evaluated'
-        WHEN low_s < CASE WHEN is_from_stats THEN $min_stats_gap_s ELSE $min_gap_s END THEN 'not_evaluated'
+        WHEN low_s IS NULL OR low_s < CASE WHEN is_from_stats THEN $min_stats_gap_s ELSE $min_gap_s END THEN 'not_evaluated'
         WHEN NOT is_from_stats AND coalesce(gap_count, 0) < $min_gap_count THEN 'not_evaluated'
         WHEN coalesce(busy_count, 0) < $min_samples_count OR kv_ratio IS NULL OR waiting_ratio IS NULL THEN 'not_evaluated'
         ELSE 'fired'
