@@ -40,7 +40,7 @@ IN_PART: Final = {"gpu_sample": SWITCHES[5][0], "client_request": SWITCHES[7][0]
 
 
 FEW: Final = 3
-OTHER: Final = "something of their own (tracelens rules show NAME)"
+OTHER: Final = "what single rules ask for (tracelens check lists it)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from tracelens import ingest, resources
 from tracelens.store import apply_schema, keeping
+from tracelens.store.allowance import WRITER_MIB, allow
 from tracelens.store.keeping import KEPT, keep_views, open_tables
 
 if TYPE_CHECKING:
@@ -90,3 +91,13 @@ def test_where_memory_does_not_hold_the_rows_a_view_computes(
         for view in ("gpu_load", "request", "time_window", "_run_measure", "request_event"):
             names = columns(connection, view)
             assert rows(connection, view, names) == rows(finished, view, names), view
+
+
+@pytest.mark.parametrize(("lines", "allowed"), [(0, 286), (4_000_000, 286), (12_000_000, 858)])
+def test_the_memory_of_an_ingest_grows_with_the_lines_of_a_large_one(lines: int, allowed: int) -> None:
+    """Three gigabytes of server log have 11.4 million lines; the join of their ids does not fit into 286 MiB."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE source AS SELECT $lines::BIGINT AS line_count", {"lines": lines})
+        allow(connection, WRITER_MIB)
+        (said,) = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0]
+    assert float(said.partition(" MiB")[0]) == pytest.approx(allowed, abs=1)

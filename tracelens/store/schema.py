@@ -22,12 +22,14 @@ NO_EXTENSIONS: Final = {
 """DuckDB fetches extensions from the network by itself, where it is let."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
+MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
+"""What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
 READ_ONLY_SETTINGS: Final = {
     **NO_EXTENSIONS,
     "temp_directory": "",
     # The first rows of an order are chosen by the columns that it names; the others are read of those rows only.
     "late_materialization_max_rows": "10000",
-    "memory_limit": f"{min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20}MiB",
+    "memory_limit": f"{MOST_MEMORY_MIB}MiB",
 }
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
 

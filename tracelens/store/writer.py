@@ -20,30 +20,19 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
+from tracelens.store.allowance import KEEPER_MIB, WRITER_MIB, WRITER_SETTINGS, allow
 from tracelens.store.holding import CaseLock
 from tracelens.store.keeping import keep_views, make_case, open_tables
 from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
-    NO_EXTENSIONS,
     SILENT,
     fact_tables,
     run_script,
     schema_version,
     stamp_columns,
 )
-
-WRITER_SETTINGS: Final = {
-    **NO_EXTENSIONS,
-    "memory_limit": "300MB",
-    "enable_optimistic_write": "false",
-    "default_block_size": "65536",
-}
-"""How DuckDB writes a case: in the memory that parsing has left of the budget, each block once (tables that are written as they
-grow leave holes as large as they are), and in blocks of a quarter of its usual size: a case has many small tables."""
-_KEEPER_MEMORY: Final = "320MB"
-"""The same at the end, when nothing is parsed any more: a million requests are joined in 240 MB."""
 
 _FULL: Final = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
@@ -102,7 +91,7 @@ class CaseWriter:
         try:
             with self._told():
                 if kind is None:
-                    self._connection.execute(f"SET memory_limit = '{_KEEPER_MEMORY}'")
+                    allow(self._connection, KEEPER_MIB)
                     keep_views(self._connection)
                     self._connection.execute("CHECKPOINT")
                 self._connection.close()
@@ -194,6 +183,7 @@ class CaseWriter:
                 **asdict(row),
             },
         )
+        allow(self._connection, WRITER_MIB)
         return int(source_id)
 
     def load(self, table: str, parts: Sequence[Path], source: tuple[str, int], placement: Placement) -> int:
