@@ -43,6 +43,26 @@ def test_the_stages_are_those_of_the_query(driven, demo_path) -> None:
     driven(demo_path, steps, size=(140, 60))
 
 
+def test_ttft_is_there_also_where_its_answer_comes_after_the_stages(driven, demo_path) -> None:
+    """Questions run beside one another; a machine under load answers them in any order."""
+    with tracelens.open(demo_path) as case:
+        late = case.query("request_facts", request=WORST)
+
+    async def steps(drive) -> None:
+        drive.app.open("request", WORST)
+        await drive.press("home")
+        view = drive.view
+        view._scene.facts = {}
+        view._draw_stages()
+        await drive.press("home")
+        assert "TTFT          12.00 s" not in drive.text()
+        view._show_facts(late)
+        await drive.press("home")
+        assert "TTFT          12.00 s" in drive.text()
+
+    driven(demo_path, steps, size=(140, 60))
+
+
 def test_next_and_previous_go_along_the_ranks(driven, demo_path) -> None:
     async def steps(drive) -> None:
         await drive.press("w", "n")

@@ -119,6 +119,8 @@ class OneRequest(View):
         self._scene.facts = result.dicts()[0]
         self._ask_engine()
         self.ask(self.why, self._company_of, self._show_company, quiet=True)
+        if self._stages:
+            self._draw_stages()
         self._draw_why()
 
     def _company_of(self, stop: Stop) -> Result:
