@@ -1,6 +1,6 @@
 -- The physical lines of one record become one row: a traceback is printed line by line, each with the same process,
 -- level, second and origin (vLLM's NewLineFormatter), or with no header at all and right below each other.
--- Warnings stay apart, since several of one second are several warnings.
+-- Warnings stay apart, since several of one second are several warnings, and so do the sentences of a host.
 WITH written AS (
     SELECT NULL::BIGINT AS repeat_count
     WHERE FALSE
@@ -14,6 +14,7 @@ keyed AS (
         *,
         CASE
             WHEN level IS NULL THEN 'bare'
+            WHEN process IN ('kernel', 'systemd', 'shell', 'Slurm') THEN NULL
             WHEN level IN ('ERROR', 'CRITICAL') THEN concat_ws('|', process, level, event_ts, origin)
         END AS record_key,
         CASE WHEN level IS NULL THEN 'bare' ELSE coalesce(process, '') END AS writer

@@ -9,7 +9,8 @@
 -- more.  A request that begins anew behind a start of the server, or behind its own end, is another one.  Starts that stand
 -- in other files are left to join.sql.
 --
--- Ids are long and each is another, so every step on all of them costs: they are grouped and joined as seldom as can be.
+-- Ids are long and each is another, so every step on all of them costs: they are grouped and joined as seldom as can be, and
+-- only by what can wait on the disk (no text in an aggregate, no NOT IN): a log may name more ids than memory holds.
 CREATE OR REPLACE TEMP VIEW written AS
 SELECT NULL::VARCHAR AS engine_id
 WHERE FALSE
@@ -64,15 +65,26 @@ candidate AS (
         1 AS attempt
     FROM written
     WHERE engine_id IS NOT NULL AND engine_id <> logged_id
+),
+
+tried AS (
+    SELECT
+        candidate.logged_id,
+        candidate.request_id,
+        min(candidate.attempt) AS attempt
+    FROM candidate
+    INNER JOIN target ON candidate.request_id = target.logged_id
+    WHERE
+        candidate.attempt = 1
+        OR NOT EXISTS (FROM target AS other WHERE other.is_external AND other.logged_id = candidate.logged_id)
+    GROUP BY candidate.logged_id, candidate.request_id
 )
 
 SELECT
-    candidate.logged_id,
-    arg_min(candidate.request_id, candidate.attempt) AS request_id
-FROM candidate
-INNER JOIN target ON candidate.request_id = target.logged_id
-WHERE candidate.attempt = 1 OR candidate.logged_id NOT IN (SELECT other.logged_id FROM target AS other WHERE other.is_external)
-GROUP BY candidate.logged_id;
+    logged_id,
+    request_id
+FROM tried
+QUALIFY row_number() OVER (PARTITION BY logged_id ORDER BY attempt, request_id) = 1;
 
 CREATE OR REPLACE TEMP VIEW named AS
 SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS request_id)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from tracelens.formats import host_words
 from tracelens.formats.base import PLACEHOLDER_YEAR
 from tracelens.formats.server.event_forms import EVENT_FORMS
 from tracelens.formats.server.framing import LEVELS, PREFIX
@@ -98,7 +99,7 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
     """Judge lines without a log header (``line_no, text``): adds ``verdict``, ``level``, ``message``, ``stamp``, ``origin``.
 
     Verdicts: blank, progress, note (uvicorn's own lines), traceback, glog (C++ and torch log lines), python warning,
-    code (printed below such a warning), foreign (libraries that log beside the server), or NULL.
+    code (printed below such a warning), foreign (libraries that log beside the server), host (the kernel, systemd, a shell), or NULL.
     """
     text = pl.col("text")
     verdict = (
@@ -106,11 +107,15 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("blank"))
         .when(text.str.contains(_UVICORN_NOTE))
         .then(pl.lit("note"))
+        .when(pl.col("form_no").is_not_null())
+        .then(pl.lit("host"))
         .when(text.str.contains(_GLOG))
         .then(pl.lit("glog"))
         .when(text.str.contains(_PYTHON_WARNING))
         .then(pl.lit("python warning"))
         .when(pl.any_horizontal([text.str.contains(pattern) for _, pattern in _FOREIGN]))
+        .then(pl.lit("foreign"))
+        .when(text.str.contains(host_words.PASSED))
         .then(pl.lit("foreign"))
         .when(text.str.contains(_PROGRESS))
         .then(pl.lit("progress"))
@@ -119,7 +124,9 @@ def headless(frame: pl.DataFrame) -> pl.DataFrame:
         .when(text.str.contains(_WARNED_CODE))
         .then(pl.lit("code"))
     )
-    return frame.select("line_no", "text", verdict=verdict)
+    return frame.with_columns(form_no=host_words.form_no(frame["text"])).select(
+        "line_no", "text", "form_no", verdict=verdict
+    )
 
 
 def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
@@ -129,7 +136,8 @@ def headless_events(judged: pl.DataFrame) -> pl.DataFrame:
     found = events.partition_by("verdict", as_dict=True)
     lines = [_as_said(found[verdict,], said()) for verdict, said in _SAID.items() if (verdict,) in found]
     told = log_events(pl.concat(lines)) if lines else pl.DataFrame(schema=EVENT_SCHEMA)
-    return pl.concat([told, _trace_rows(found["traceback",])]) if ("traceback",) in found else told
+    rows = [read(found[verdict,]) for verdict, read in _ROWS.items() if (verdict,) in found]
+    return pl.concat([told, *rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +206,24 @@ def _glog_stamp() -> pl.Expr:
 
 def _trace_rows(frame: pl.DataFrame) -> pl.DataFrame:
     nothing = pl.lit(None, pl.String)
-    kind = kind_of_event(pl.col("text"), nothing).fill_null("traceback")
+    return _rows(frame, kind_of_event(pl.col("text"), nothing).fill_null("traceback"), nothing, nothing)
+
+
+def _host_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    number = pl.col("form_no")
+    kind, level, writer = (
+        read(number) for read in (host_words.kind_of, host_words.level_of, host_words.writer_of)
+    )
+    return _rows(frame, kind, level, writer)
+
+
+def _rows(frame: pl.DataFrame, kind: pl.Expr, level: pl.Expr, process: pl.Expr) -> pl.DataFrame:
+    nothing = pl.lit(None, pl.String)
     return frame.select(
         "line_no",
-        level=nothing,
+        level=level,
         kind=kind,
-        process=nothing,
+        process=process,
         origin=nothing,
         last_line_no="line_no",
         event_ts=pl.lit(None, pl.Datetime("us")),
@@ -212,4 +232,5 @@ def _trace_rows(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+_ROWS: Final = {"traceback": _trace_rows, "host": _host_rows}
 _KIND: Final = kind_of_event(pl.col("message"), pl.col("level"))
