@@ -40,6 +40,8 @@ IN_PART: Final = {"gpu_sample": SWITCHES[5][0], "client_request": SWITCHES[7][0]
 
 
 FEW: Final = 3
+NOTHING: Final = "nothing: "
+"""How the words of a rule begin that cannot decide and needs nothing more; what follows says why."""
 OTHER: Final = "what single rules ask for (tracelens check lists it)"
 
 
@@ -84,7 +86,8 @@ def still_missing(missing: Sequence[str], having: Callable[[str], bool]) -> tupl
 
 
 def switches(missing: Sequence[str], having: Callable[[str], bool]) -> tuple[str, ...]:
-    """The switches that were off and record what is missing; the rule's own words where there is none."""
+    """The switches that were off and record what is missing; the rule's own words where there is none, without `NOTHING`."""
     on = {switch for relation, switch in {**RECORDED, **IN_PART}.items() if having(relation)}
-    off = dict.fromkeys(switch for words in missing if (switch := switch_of(words)) and switch not in on)
-    return tuple(off) or tuple(missing)
+    wanted = [words for words in missing if not words.startswith(NOTHING)]
+    off = dict.fromkeys(switch for words in wanted if (switch := switch_of(words)) and switch not in on)
+    return tuple(off) or tuple(wanted)

@@ -13,12 +13,20 @@ class EventForm:
     kind: str
     contains: str
     versions: str = "all"
+    is_whole: bool = False
+    """The literal is the whole message."""
 
 
 EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("dead", "EngineCore encountered a fatal error", "V1"),
     EventForm("dead", "EngineCore encountered an issue", "V1"),
     EventForm("dead", "EngineCore failed to start", "V1"),
+    EventForm("dead", "EngineCore hit an exception", "0.7 to 0.8.1"),
+    EventForm("dead", "Engine core initialization failed", "V1"),
+    EventForm("dead", "Engine process failed to start", "V0 0.5.5+"),
+    EventForm("dead", "MQLLMEngine is already dead", "V0 0.6+"),
+    EventForm("dead", "Got fatal signal from worker process", "0.7 to 0.8"),
+    EventForm("dead", "Shard process was signaled to shutdown", "TGI"),
     EventForm("dead", "EngineDeadError", "V1"),
     EventForm("dead", "AsyncEngineDeadError", "V0"),
     EventForm("dead", "died unexpectedly", "V1"),
@@ -31,6 +39,11 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
         "dead", "atchdog thread terminated with exception", "PyTorch, a collective that failed or timed out"
     ),
     EventForm("dead", "we are taking the entire process down", "PyTorch, after such a collective"),
+    EventForm("dead", "Segfault encountered", "PyTorch, whose handler of signals prints it"),
+    EventForm("dead", "Fatal Python error: ", "Python's faulthandler"),
+    EventForm("dead", "terminate called after throwing an instance of ", "C++, an exception nobody caught"),
+    EventForm("dead", "(core dumped)", "the shell"),
+    EventForm("dead", "Killed", "the shell, of a process that a signal ended", is_whole=True),
     EventForm("oom", "OutOfMemoryError"),
     EventForm("oom", "CUDA out of memory"),
     EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),

@@ -1,5 +1,5 @@
 /*
-title = "The engine process died"
+title = "The engine failed or did not start"
 belief = "Clients get 500, so the API server or the clients are at fault."
 cause = "engine-dead"
 severity = "critical"
@@ -9,8 +9,6 @@ message = "{lead}: {reason}.{aftermath}"
 verdict = "{lead} ({reason}): {first_step}."
 
 [params]
-max_stop_lines_count = 25
-max_cause_s = 60.0
 min_refused_count = 5
 
 [[remedy]]
@@ -22,23 +20,35 @@ next_limit = "the error itself"
 ## What people assume
 The API server answers 500, so it is broken, or the clients send something wrong.
 ## What the data shows
-The engine's own process or loop ended with an error; whatever the API server does after that fails.
+The engine's own process or loop ended with an error; whatever the API server does after that fails.  Or the error is all that is
+known: nothing was served after it, and no line says whether the process lived on.
 ## How it is detected
 A line that says so (EngineCore encountered a fatal error, EngineDeadError, AsyncEngineDeadError, Engine background task failed,
-a shard or scheduler that crashed), without a stop that was ordered in the `max_stop_lines_count` lines before it: a server that is stopped
-by a signal writes the same traceback.  The reason is the first error in the `max_cause_s` before it.  A worker that hit an
-exception, with no token and no answer after it, is the same: the engine gives up when a worker fails in a step (medium
-confidence, since its own line is not there).  PyTorch's watchdog that takes the process down after a failed collective is a death
-as well.  Where no error is left and no sign that the engine ever worked (a token, a running request, a 2xx), but
+a shard or scheduler that crashed, a signal), without a stop that was ordered in the 25 lines before it: a server that is stopped
+by a signal writes the same traceback.  The reason is the first error in the minute before it.  Or an error of the engine with no
+token and no answer after it, up to the next start: of CUDA, memory or a collective, a traceback of one of its processes,
+or one that ended the server's own process (medium confidence, since no line says that the engine is gone).  An error of a single
+request (too long, a template, a schema) is none.  Before anything was served, the finding is that the engine did not start.
+Where no error is left and no sign that the engine ever worked (a token, a running request, a 2xx), but
 `min_refused_count` POSTs or more and each was answered with 5xx, the finding is a warning with low confidence.
 ## What to do
 Fix the first error; a restart brings the service back.
 ## Known limits
 A process that is killed from outside (out of memory on the host, kill -9) writes nothing: its log just ends.  A server that
 fails each request by itself (a chat template, a tool parser) answers 5xx too: the traceback before the first one tells.
+A piece of a log that ends at the error shows nothing after it, whatever came.
 */
-WITH living AS (
-    -- Until where a source shows that its engine serves.
+WITH failed AS (
+    SELECT
+        f.run_id,
+        count(a.line_no) AS failed_count
+    FROM _engine_failure AS f
+    LEFT JOIN access_line AS a ON f.source_id = a.source_id AND f.line_no < a.line_no AND a.status >= 500
+    GROUP BY f.run_id
+),
+
+-- Until where a source shows that its engine serves.
+living AS (
     SELECT
         run_id,
         source_id,
@@ -59,81 +69,6 @@ WITH living AS (
         WHERE method = 'POST' AND status BETWEEN 200 AND 299
     )
     GROUP BY run_id, source_id
-),
-
-died AS (
-    SELECT
-        death.run_id,
-        death.source_id,
-        death.line_no,
-        death.event_ts,
-        death.message,
-        CASE WHEN death.kind = 'dead' THEN 'high' ELSE 'medium' END AS confidence
-    FROM log_event AS death
-    LEFT JOIN living ON death.source_id = living.source_id
-    WHERE
-        (
-            death.kind = 'dead'
-            OR (death.kind = 'error' AND death.message LIKE 'WorkerProc hit an exception%' AND death.line_no > coalesce(living.line_no, 0))
-        )
-        AND NOT EXISTS (
-            SELECT 1
-            FROM log_event AS ordered
-            WHERE
-                ordered.source_id = death.source_id
-                AND ordered.line_no BETWEEN death.line_no - $max_stop_lines_count AND death.line_no
-                AND (ordered.kind = 'stop' OR ordered.message LIKE '%KeyboardInterrupt%')
-        )
-),
-
-first_death AS (
-    SELECT *
-    FROM died
-    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY confidence, event_ts NULLS LAST, source_id, line_no) = 1
-),
-
-trouble AS (
-    SELECT
-        first_death.run_id,
-        first_death.source_id,
-        e.line_no,
-        trim(coalesce(
-            nullif(regexp_extract(e.message, '(?:^|\n)\s*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b[^\n]*)', 1), ''),
-            -- A traceback that was pasted onto one line.
-            nullif(
-                regexp_extract(
-                    e.message, 'aceback \(most recent call last\).*?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): [^\n]*)', 1
-                ),
-                ''
-            ),
-            split_part(e.message, chr(10), 1)
-        )) AS said,
-        e.message LIKE '%Error: %' OR e.message LIKE '%Exception: %' AS names_error
-    FROM first_death
-    INNER JOIN log_event AS e
-        ON
-            first_death.source_id = e.source_id
-            AND e.line_no BETWEEN first_death.line_no - 200 AND first_death.line_no
-            AND e.kind IN ('error', 'traceback', 'oom', 'stall', 'dead', 'gpu')
-            AND coalesce(e.event_ts >= first_death.event_ts - to_microseconds(($max_cause_s * 1e6)::BIGINT), TRUE)
-),
-
-reason AS (
-    SELECT
-        run_id,
-        rtrim(left(coalesce(min_by(said, line_no) FILTER (WHERE names_error), min_by(said, line_no)), 160), '. ') AS reason,
-        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 4) AS evidence
-    FROM trouble
-    GROUP BY run_id
-),
-
-failed AS (
-    SELECT
-        first_death.run_id,
-        count(a.line_no) AS failed_count
-    FROM first_death
-    LEFT JOIN access_line AS a ON first_death.source_id = a.source_id AND first_death.line_no < a.line_no AND a.status >= 500
-    GROUP BY first_death.run_id
 ),
 
 -- Errors of the engine's own processes, or many failed POSTs, after which nothing shows that it goes on: then a missing line proves nothing.
@@ -169,7 +104,7 @@ refused AS (
         any_value(a.status) AS status,
         arg_min({'source_id': a.source_id, 'line_no': a.line_no}, _ranked(a.line_no, a.source_id, a.line_no), 4) AS evidence
     FROM access_line AS a
-    ANTI JOIN first_death ON a.run_id = first_death.run_id
+    ANTI JOIN _engine_failure AS f ON a.run_id = f.run_id
     WHERE
         a.method = 'POST'
         AND a.run_id NOT IN (SELECT living.run_id FROM living)
@@ -183,25 +118,28 @@ SELECT
     runs.run_id,
     '' AS subject,
     CASE
-        WHEN first_death.run_id IS NOT NULL OR refused.run_id IS NOT NULL THEN 'fired'
+        WHEN f.run_id IS NOT NULL OR refused.run_id IS NOT NULL THEN 'fired'
         WHEN runs.has_log AND erred.run_id IS NULL THEN 'clear'
         ELSE 'not_evaluated'
     END AS outcome,
-    CASE WHEN refused.run_id IS NOT NULL THEN 'low' ELSE coalesce(first_death.confidence, 'medium') END AS confidence,
+    CASE WHEN refused.run_id IS NOT NULL THEN 'low' WHEN f.is_stated THEN 'high' ELSE 'medium' END AS confidence,
     CASE WHEN refused.run_id IS NOT NULL THEN 'warning' END AS severity,
-    CASE WHEN coalesce(first_death.run_id, refused.run_id) IS NOT NULL THEN 0.95 ELSE 0.0 END AS weight,
-    first_death.event_ts AS from_ts,
+    CASE WHEN coalesce(f.run_id, refused.run_id) IS NOT NULL THEN 0.95 ELSE 0.0 END AS weight,
+    f.event_ts AS from_ts,
     runs.last_ts AS to_ts,
-    coalesce(reason.evidence, refused.evidence, []) AS evidence,
-    coalesce(reason.reason, format('each of the {} POSTs was answered with {}', refused.failed_count, refused.status), '') AS reason,
+    coalesce(f.evidence, refused.evidence, []) AS evidence,
+    coalesce(f.reason, format('each of the {} POSTs was answered with {}', refused.failed_count, refused.status), '') AS reason,
     CASE
         WHEN refused.run_id IS NOT NULL THEN 'The server answers, and the engine behind it does not'
-        WHEN first_death.confidence = 'medium' THEN 'A worker of the engine failed, and nothing was served after it'
-        ELSE 'The engine process died'
+        WHEN f.is_start THEN 'The engine did not start'
+        WHEN f.is_stated THEN 'The engine process died'
+        ELSE 'The engine failed, and nothing was served after it'
     END AS lead,
     CASE
         WHEN refused.run_id IS NOT NULL THEN 'look for the first error in the log before these lines'
-        ELSE 'the first error before it is the cause, every 5xx after it is a consequence'
+        WHEN f.is_stated AND NOT f.is_start THEN 'the first error before it is the cause, every 5xx after it is a consequence'
+        WHEN f.is_start THEN 'this first error is the cause, what stands below it follows from it'
+        ELSE 'this error is the cause; whether the process lived on is not in the log'
     END AS first_step,
     CASE WHEN failed.failed_count > 0 THEN format(' Answers with 5xx after it: {}.', failed.failed_count) ELSE '' END
         AS aftermath,
@@ -214,8 +152,7 @@ FROM (
     FROM source
     GROUP BY run_id
 ) AS runs
-LEFT JOIN first_death ON runs.run_id = first_death.run_id
-LEFT JOIN reason ON runs.run_id = reason.run_id
+LEFT JOIN _engine_failure AS f ON runs.run_id = f.run_id
 LEFT JOIN failed ON runs.run_id = failed.run_id
 LEFT JOIN refused ON runs.run_id = refused.run_id
 LEFT JOIN erred ON runs.run_id = erred.run_id
