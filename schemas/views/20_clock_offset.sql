@@ -52,7 +52,7 @@ SELECT
     NULL AS middle_ts,
     CASE
         WHEN is_needed THEN verdict
-        ELSE 'a GPU log shares no event with a server; its stamps are taken as they are (--gpu-tz)'
+        ELSE 'samples of GPUs and hosts share no event with a server; their stamps are taken as they are (--gpu-tz)'
     END AS basis,
     0 AS pair_count
 FROM gpu_alignment;

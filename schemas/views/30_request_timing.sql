@@ -189,22 +189,29 @@ pieced AS (
         END AS stream_out_s,
         CASE WHEN after_first_token_s >= 0 THEN after_first_token_s END AS decode_stage_s
     FROM whole
+),
+
+rested AS (
+    SELECT
+        *,
+        whole_s
+        - coalesce(network_in_s, 0)
+        - coalesce(tokenize_s, 0)
+        - coalesce(step_wait_s, 0)
+        - coalesce(queue_s, 0)
+        - coalesce(prefill_s, 0)
+        - coalesce(stream_out_s, 0)
+        - CASE WHEN frame = 'end' THEN coalesce(decode_stage_s, 0) ELSE 0 END AS over_s
+    FROM pieced
 )
 
 SELECT
-    *,
+    * EXCLUDE (over_s),
     -- In a finished case the place of its row, by which it is found (_request_called).
     (hash(request_id) >> 1)::BIGINT AS request_no,
-    whole_s
-    - coalesce(network_in_s, 0)
-    - coalesce(tokenize_s, 0)
-    - coalesce(step_wait_s, 0)
-    - coalesce(queue_s, 0)
-    - coalesce(prefill_s, 0)
-    - coalesce(stream_out_s, 0)
-    - CASE WHEN frame = 'end' THEN coalesce(decode_stage_s, 0) ELSE 0 END
-        AS left_s
-FROM pieced;
+    -- Below a microsecond it is what differences of stamps are rounded by.
+    CASE WHEN abs(over_s) < 1e-6 THEN 0.0 ELSE over_s END AS left_s
+FROM rested;
 COMMENT ON VIEW _request_timing IS 'One row per request: the pieces that request_stage is made of.';
 
 -- Where the rows of an id are: ids come in no order, their hashes are put in one. md5 is the same in every version of DuckDB.

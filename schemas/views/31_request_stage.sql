@@ -212,7 +212,7 @@ CREATE MACRO _stages_of(requests) AS TABLE
                             frame = 'end' AND coalesce(queue_s, prefill_s, decode_stage_s) IS NULL
                             THEN 'end to end only: no first token was seen'
                         WHEN frame = 'end' THEN 'end to end less the stages that are known: no first token was seen'
-                        ELSE 'TTFT less the stages that are known: ' || coalesce(nullif(concat_ws(
+                        ELSE coalesce('TTFT less the stages that are known; in it: ' || nullif(concat_ws(
                                 ', ',
                                 CASE WHEN network_in_s IS NULL AND frame = 'client' THEN 'network_in' END,
                                 CASE
@@ -223,7 +223,7 @@ CREATE MACRO _stages_of(requests) AS TABLE
                                 CASE WHEN queue_s IS NULL THEN 'queue' END,
                                 CASE WHEN prefill_s IS NULL THEN 'prefill' END,
                                 CASE WHEN stream_out_s IS NULL AND frame = 'client' THEN 'stream_out' END
-                            ), ''), 'nothing is left out')
+                            ), ''), 'all of the TTFT is in the other stages')
                     END
                 }
             ]) AS piece
