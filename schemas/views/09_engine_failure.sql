@@ -77,13 +77,26 @@ asked AS (
     WHERE message LIKE '%Application startup complete%'
 ),
 
+-- A host's own log can go back for months: what it says counts for the time of the server's, with some hours where no zone is known.
+told_by_host AS (
+    SELECT
+        host.source_id,
+        min(server.first_ts) - CASE WHEN host.clock = 'utc' THEN INTERVAL 1 MINUTE ELSE INTERVAL 14 HOURS END AS from_ts,
+        max(server.last_ts) + CASE WHEN host.clock = 'utc' THEN INTERVAL 15 MINUTES ELSE INTERVAL 14 HOURS END AS to_ts
+    FROM source AS host
+    INNER JOIN source AS server ON host.run_id = server.run_id AND server.side = 'server' AND server.format <> 'kernel_log'
+    WHERE host.format = 'kernel_log'
+    GROUP BY host.source_id, host.clock
+),
+
 suspect AS (
     SELECT
-        *,
+        log_event.*,
         kind = 'dead' AS is_stated
     FROM log_event
+    LEFT JOIN told_by_host ON log_event.source_id = told_by_host.source_id
     WHERE
-        kind = 'dead'
+        (kind = 'dead' AND coalesce(event_ts BETWEEN told_by_host.from_ts AND told_by_host.to_ts, TRUE))
         OR (
             kind IN ('error', 'oom', 'traceback') AND coalesce(level, 'ERROR') IN ('ERROR', 'CRITICAL')
             AND (
@@ -185,7 +198,7 @@ trouble AS (
                 ),
                 ''
             ),
-            split_part(e.message, chr(10), 1)
+            split_part(split_part(e.message, chr(10), 1), ' total-vm:', 1)
         )) AS said,
         regexp_matches(e.message, 'Error: |Exception: |CUDA error: |Fatal Python error: ') AS names_error,
         _is_of_memory(e.message) AS is_of_memory

@@ -13,8 +13,6 @@ class EventForm:
     kind: str
     contains: str
     versions: str = "all"
-    is_whole: bool = False
-    """The literal is the whole message."""
 
 
 EVENT_FORMS: Final[tuple[EventForm, ...]] = (
@@ -39,11 +37,6 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
         "dead", "atchdog thread terminated with exception", "PyTorch, a collective that failed or timed out"
     ),
     EventForm("dead", "we are taking the entire process down", "PyTorch, after such a collective"),
-    EventForm("dead", "Segfault encountered", "PyTorch, whose handler of signals prints it"),
-    EventForm("dead", "Fatal Python error: ", "Python's faulthandler"),
-    EventForm("dead", "terminate called after throwing an instance of ", "C++, an exception nobody caught"),
-    EventForm("dead", "(core dumped)", "the shell"),
-    EventForm("dead", "Killed", "the shell, of a process that a signal ended", is_whole=True),
     EventForm("oom", "OutOfMemoryError"),
     EventForm("oom", "CUDA out of memory"),
     EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),

@@ -21,11 +21,10 @@ _TRACEBACK: Final = (
     r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[(?:rank)?\d+\]: ?)?(?:T?r?a?ceback \(most recent call last\)|  File \".*\", line \d+|    \s*\S|\s*[~^]+\s*$|"
     r"  \[Previous line repeated |During handling of the above exception|The above exception was the direct cause|"
     r"(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::|$)|"
-    # What a process writes that ends by itself: C++, PyTorch and Python below their exceptions, and the shell above it.
-    r"terminate called after throwing an instance of |  what\(\):  |frame #\d+: |Exception raised from |"
+    # What C++, PyTorch and Python write below their exceptions in a process that ends by itself.
+    r"  what\(\):  |frame #\d+: |Exception raised from |"
     r"CUDA kernel errors might be asynchronously reported|For debugging consider passing CUDA_LAUNCH_BLOCKING|Compile with `TORCH_USE_CUDA_DSA`|"
-    r"!+ Segfault encountered|Fatal Python error: |Extension modules: |(?:Current t|T)hread 0x[0-9a-f]+ |"
-    r"(?:.*: +\d+ |)(?:Segmentation fault|Aborted|Bus error|Killed)(?: +\(core dumped\).*)?$)"
+    r"Extension modules: |(?:Current t|T)hread 0x[0-9a-f]+ )"
 )
 _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
 MAX_MESSAGE_CHARS: Final = 2048
@@ -70,10 +69,9 @@ def kind_of_event(message: pl.Expr, level: pl.Expr) -> pl.Expr:
         .then(pl.lit("warning"))
     )
     for form in reversed(EVENT_FORMS):
-        fits = (
-            message == form.contains if form.is_whole else message.str.contains(form.contains, literal=True)
+        kind = (
+            pl.when(message.str.contains(form.contains, literal=True)).then(pl.lit(form.kind)).otherwise(kind)
         )
-        kind = pl.when(fits).then(pl.lit(form.kind)).otherwise(kind)
     return kind
 
 

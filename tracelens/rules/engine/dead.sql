@@ -34,7 +34,8 @@ Where no error is left and no sign that the engine ever worked (a token, a runni
 ## What to do
 Fix the first error; a restart brings the service back.
 ## Known limits
-A process that is killed from outside (out of memory on the host, kill -9) writes nothing: its log just ends.  A server that
+A process that is killed from outside (out of memory on the host, kill -9) writes nothing itself: the kernel's log, the journal or
+a shell beside it says so, else its log just ends.  A server that
 fails each request by itself (a chat template, a tool parser) answers 5xx too: the traceback before the first one tells.
 A piece of a log that ends at the error shows nothing after it, whatever came.
 */
@@ -137,6 +138,12 @@ SELECT
     END AS lead,
     CASE
         WHEN refused.run_id IS NOT NULL THEN 'look for the first error in the log before these lines'
+        WHEN regexp_matches(f.reason, '[Oo]ut of memory: Killed process|[Oo][Oo][Mm].[Kk]ill|Out Of Memory')
+            THEN 'the host or its cgroup ran out of memory: raise its limit, or lower --swap-space, --cpu-offload-gb or the processes'
+        WHEN f.reason LIKE '%Bus error%'
+            THEN 'mostly the shared memory is too small: --shm-size or --ipc=host for the container'
+        WHEN regexp_matches(f.reason, '\b[Kk]illed\b|status=9/KILL|exit code 137')
+            THEN 'it was ended from outside: look in the kernel log (journalctl -k) for the out-of-memory killer'
         WHEN f.is_stated AND NOT f.is_start THEN 'the first error before it is the cause, every 5xx after it is a consequence'
         WHEN f.is_start THEN 'this first error is the cause, what stands below it follows from it'
         ELSE 'this error is the cause; whether the process lived on is not in the log'

@@ -37,7 +37,7 @@ Any of: a line that names an Xid of the hardware kind (13, 31, 43, 45 and 68 are
 Reset, test, replace.
 
 ## Known limits
-An error is often only in the kernel's log. Corrected ECC errors alone mean nothing.
+An error is often only in the kernel's log, which clears the GPUs only where it goes from before the server's log until after it. Corrected ECC errors alone mean nothing.
 */
 WITH said AS (
     SELECT
@@ -45,13 +45,23 @@ WITH said AS (
         source_id,
         line_no,
         event_ts,
-        coalesce(nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''), 'A GPU') AS gpu,
+        coalesce(
+            'GPU ' || nullif(regexp_extract(message, '\b(?:PCI:|NVRM: GPU )([0-9a-f:.]+)', 1), ''),
+            nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''),
+            'A GPU'
+        ) AS gpu,
         CASE
             WHEN
                 regexp_matches(message, '\bX(?:id|ID)\b')
-                AND coalesce(try_cast(regexp_extract(message, '(?i)\bxid\b(?:\s*\([^)]*\))?\D{0,12}(\d+)', 1) AS INTEGER), 0)
+                -- What follows from another error names that one.
+                AND coalesce(
+                    try_cast(regexp_extract(message, 'previous Xid (\d+)', 1) AS INTEGER),
+                    try_cast(regexp_extract(message, '(?i)\bxid\b(?:\s*\([^)]*\))?\D{0,12}(\d+)', 1) AS INTEGER),
+                    0
+                )
                 NOT IN (13, 31, 43, 45, 68, 69)
                 THEN 'an Xid error'
+            WHEN regexp_matches(message, '\bSXid\b[^,]*,? ?(?:\d+, )?Fatal') THEN 'a fatal NVSwitch error (SXid)'
             WHEN regexp_matches(message, '(?i)uncorrectable ECC|double.bit ECC|ECC uncorrect|uncorrected ECC')
                 THEN 'an uncorrectable ECC error'
             WHEN
@@ -172,6 +182,14 @@ able AS (
         ecc_double_bit_count IS NOT NULL
         OR (sm_clock_mhz IS NOT NULL AND sm_clock_max_mhz IS NOT NULL)
         OR (other LIKE '%xid_last%' AND json_extract_string(other, '$.xid_last') IS NOT NULL)
+    UNION
+    -- So can a kernel log that goes from before the server's log until after it.
+    SELECT kernel.run_id
+    FROM source AS kernel
+    INNER JOIN source AS server ON kernel.run_id = server.run_id AND server.side = 'server' AND server.format <> 'kernel_log'
+    WHERE kernel.format = 'kernel_log'
+    GROUP BY kernel.run_id, kernel.source_id
+    HAVING any_value(kernel.first_ts) <= min(server.first_ts) AND any_value(kernel.last_ts) >= max(server.last_ts)
 )
 
 SELECT
