@@ -10,6 +10,7 @@ from tracelens.formats.gpu import (
     dcgmi_dmon,
     gpustat,
     host_env,
+    kernel_log,
     nvidia_dmon,
     nvidia_pmon,
     nvidia_query,
@@ -40,4 +41,5 @@ FORMATS: Final[tuple[Format, ...]] = (
     sampled_table.FORMAT,
     vmstat.FORMAT,
     host_env.FORMAT,
+    kernel_log.FORMAT,
 )

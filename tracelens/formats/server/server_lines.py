@@ -48,6 +48,7 @@ _FOREIGN: Final = (
         r"^ +(?:operator: |registered at /|dispatch key: |previous kernel: |new kernel: |Overriding a previously registered kernel)()",
     ),
     ("torch", r"^(?:No CUDA runtime is found, using|Triton is installed, but )()"),
+    ("kernel", r"^(?:\[ *\d+\.\d+\] )?(?:NVRM: |Out of memory: Killed process )()"),
     ("launcher", r"^\[nvlink\] ()"),  # scripts around vllm serve, on boxes of several consumer GPUs
     ("Rust", r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +(TRACE|DEBUG|INFO|WARN|ERROR) \S"),
 )

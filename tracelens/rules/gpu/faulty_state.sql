@@ -45,7 +45,11 @@ WITH said AS (
         source_id,
         line_no,
         event_ts,
-        coalesce(nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''), 'A GPU') AS gpu,
+        coalesce(
+            'GPU at ' || nullif(regexp_extract(message, '\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})\b', 1), ''),
+            nullif(regexp_extract(message, '(?i)\b(GPU ?[0-9]{1,2})\b', 1), ''),
+            'A GPU'
+        ) AS gpu,
         CASE
             WHEN
                 regexp_matches(message, '\bX(?:id|ID)\b')
@@ -172,6 +176,9 @@ able AS (
         ecc_double_bit_count IS NOT NULL
         OR (sm_clock_mhz IS NOT NULL AND sm_clock_max_mhz IS NOT NULL)
         OR (other LIKE '%xid_last%' AND json_extract_string(other, '$.xid_last') IS NOT NULL)
+    UNION
+    SELECT run_id FROM source
+    WHERE format = 'kernel_log'
 )
 
 SELECT
