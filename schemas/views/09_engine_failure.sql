@@ -106,6 +106,11 @@ suspect AS (
                     regexp_matches(coalesce(process, ''), '^(Engine|Worker|Vllm|Ray|ModelRunner)')
                     AND message LIKE '%Traceback%' AND NOT _is_of_request(message)
                 )
+                -- One that came out of the engine's loop.
+                OR (
+                    regexp_matches(message, 'run_engine_loop|run_busy_loop|run_engine_core|event_loop_(normal|overlap)')
+                    AND message LIKE '%Traceback%'
+                )
                 -- The server's own process ended with an exception that nobody caught.
                 OR (
                     level IS NULL AND message LIKE '%Traceback (most recent call last)%'

@@ -37,6 +37,8 @@ sample AS (
         s.kv_cache_usage_ratio,
         s.prompt_tps,
         s.generation_tps,
+        -- Prompts come computed from another engine: the few tokens that this one computes are not what others wait for.
+        coalesce(s.external_prefix_cache_hit_ratio >= 0.5, FALSE) AS has_remote_kv,
         (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
         seat.is_stated AS seat_is_stated
     FROM engine_state AS s
@@ -44,11 +46,16 @@ sample AS (
 )
 
 SELECT
-    *,
-    _waits_for(
-        waiting_count, running_count, deferred_count, preemption_count, kv_cache_usage_ratio, prompt_tps, generation_tps, seat_count
-    ) AS waits_for
-FROM sample;
+    * EXCLUDE (local_limit),
+    CASE WHEN has_remote_kv AND local_limit = 'prefill' THEN 'unknown' ELSE local_limit END AS waits_for
+FROM (
+    SELECT
+        *,
+        _waits_for(
+            waiting_count, running_count, deferred_count, preemption_count, kv_cache_usage_ratio, prompt_tps, generation_tps, seat_count
+        ) AS local_limit
+    FROM sample
+);
 
 COMMENT ON VIEW binding_limit IS 'One row per engine stats line or scrape: what the queue waits for at that moment. A queue is a symptom; this names its cause.';
 COMMENT ON COLUMN binding_limit.run_id IS 'Run.';
@@ -63,6 +70,7 @@ COMMENT ON COLUMN binding_limit.preemption_count IS 'Preemptions in the interval
 COMMENT ON COLUMN binding_limit.kv_cache_usage_ratio IS 'KV-cache usage, 0 to 1.';
 COMMENT ON COLUMN binding_limit.prompt_tps IS 'Prompt tokens per second in the interval.';
 COMMENT ON COLUMN binding_limit.generation_tps IS 'Generated tokens per second in the interval.';
+COMMENT ON COLUMN binding_limit.has_remote_kv IS 'Whether half of what prompts asked for or more came from a cache outside (another engine''s prefill).';
 COMMENT ON COLUMN binding_limit.seat_count IS 'Seats (max_num_seqs): stated, or the version''s default; NULL where neither is known.';
 COMMENT ON COLUMN binding_limit.seat_is_stated IS 'Whether the seats are stated.';
 COMMENT ON COLUMN binding_limit.waits_for IS 'none (nothing waits), stalled (no token flows), deferred, kv (0.9 of the cache or preemptions), seats (0.98 of them taken), prefill (neither, and prompts are being computed: token budget or prefill speed) or unknown.';

@@ -52,6 +52,9 @@ def in_case(path: Path, folder: Path) -> list[tuple[Any, ...]]:
         ("dmesg.txt", Clock.RELATIVE, [(4, "gpu"), (7, "gpu"), (8, "gpu"), (9, "warning")]),
         ("dmesg_T.txt", Clock.LOCAL, [(1, "error"), (6, "error"), (7, "dead")]),
         ("short_iso.log", Clock.UTC, [(2, "gpu"), (3, "gpu")]),
+        ("journal_xid.txt", Clock.YEARLESS, [(6, "gpu"), (7, "gpu"), (10, "error"), (11, "dead")]),
+        ("dmesg_ctime.txt", Clock.LOCAL, [(2, "gpu"), (3, "gpu")]),
+        ("bare_nvrm.txt", Clock.NONE, [(3, "gpu"), (4, "gpu")]),
     ],
 )  # fmt: skip
 def test_every_event_of_the_samples_is_found(
@@ -94,6 +97,18 @@ def test_each_way_to_print_it_is_read(line: str) -> None:
     rows = parsed(line + "\n").tables["log_event"]
     assert rows["message"].to_list() == ["NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."]
     assert rows["process"].to_list() == ["kernel"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Nov 01 10:02:11 gpu-1 kernel: NVRM: x", "Nov 01 10:02:12 gpu-1 vllm[9]: INFO 11-01 10:02:12 [x.py:1] hello"),
+        ("a report that says NVRM: once", "and goes on", "for some lines"),
+        (),
+    ],
+)  # fmt: skip
+def test_a_servers_journal_and_prose_are_not_claimed(lines: tuple[str, ...]) -> None:
+    assert FORMAT.sniff(Head(lines, complete=True)) is None
 
 
 def test_lines_without_the_stamp_of_the_others_are_kept_as_not_understood() -> None:

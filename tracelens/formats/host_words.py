@@ -22,8 +22,8 @@ class HostForm:
     pattern: str = ""
 
 
-_SERVER_PROCESS: Final = r"Killed process \d+ \((?:VLLM|vllm|python|pt_main_thread|ray::(?:Ray|Worker|Engine|LLM|Serve)|sglang|text-generation|tritonserver)"
-"""Names that a server's processes have in the kernel (15 characters): the out-of-memory killer ended one of them."""
+_PROCESS: Final = "(?:VLLM|vllm|python|pt_main_thread|ray::(?:Ray|Worker|Engine|LLM|Serve)|sglang|text-generation|tritonserver)"
+"""Names that a server's processes have in the kernel (15 characters)."""
 _SERVICE: Final = (
     r"(?:vllm|sglang|tgi|llm|inference|triton|text-generation)[\w@.-]*\.service: Main process exited, "
 )
@@ -45,7 +45,10 @@ HOST_FORMS: Final[tuple[HostForm, ...]] = (
     HostForm("kernel", "gpu", "fallen off the bus"),
     HostForm("kernel", "gpu", "RmInitAdapter failed"),
     HostForm("kernel", "gpu", "amdgpu", r"GPU reset begin|ring \S+ timeout|uncorrectable hardware errors"),
-    HostForm("kernel", "dead", "Killed process", _SERVER_PROCESS),
+    HostForm("kernel", "gpu", "NVRM: ", r"(?i:uncorrect|double bit|row remap|GPU (?:is )?lost)"),
+    HostForm("kernel", "dead", "Killed process", rf"Killed process \d+ \({_PROCESS}"),
+    HostForm("kernel", "dead", " segfault at ", rf"\b{_PROCESS}\S*\[\d+\]:? segfault at"),
+    HostForm("kernel", "dead", "general protection", rf"\b{_PROCESS}\S*\[\d+\]:? general protection"),
     HostForm("kernel", "error", "Killed process"),
     HostForm("kernel", "error", "invoked oom-killer"),
     HostForm("kernel", "error", "Hardware Error]"),
@@ -93,8 +96,8 @@ HOST_FORMS: Final[tuple[HostForm, ...]] = (
 )
 """Every sentence; the first that fits counts."""
 
-PASSED: Final = r"^(?:Starting|Started|Finished|Reloading|Reloaded) \S.{0,200}\.$|^[\w@.\\-]+\.(?:service|scope|slice|socket|timer): "
-"""systemd's sentences that are no event."""
+PASSED: Final = r"^(?:Starting|Started|Finished|Reloading|Reloaded) \S.{0,200}\.$|^[\w@.\\-]+\.(?:service|scope|slice|socket|timer): |^NVRM: "
+"""Sentences of systemd and of the driver that are no event."""
 
 
 def form_no(text: pl.Series) -> pl.Series:

@@ -46,6 +46,8 @@ class _Layout:
     pattern: str
     clock: Clock
     stamp: Callable[[], pl.Expr]
+    kept: str = ""
+    """What of the beginning belongs to the message."""
 
 
 def _as_boot() -> pl.Expr:
@@ -73,7 +75,8 @@ _LAYOUTS: Final[dict[str, _Layout]] = {
         Clock.LOCAL,
         _as_ctime,
     ),
-    "pasted without stamps": _Layout(r"^(?P<outside>kernel: )", Clock.NONE, _as_boot),
+    "kernel's lines without stamps": _Layout(r"^(?P<outside>kernel: )", Clock.NONE, _as_boot),
+    "driver's lines without stamps": _Layout(r"^(?P<outside>)NVRM: ", Clock.NONE, _as_boot, "NVRM: "),
     "ISO": _Layout(
         rf"^{_FACILITY}(?P<outside>{_DAY_AND_TIME}(?:Z|[+-]\d\d:?\d\d)) {_HOST}(?:{_UPTIME})?",
         Clock.UTC,
@@ -97,13 +100,15 @@ _LAYOUTS: Final[dict[str, _Layout]] = {
     ),
 }
 _COMPILED: Final = {name: re.compile(layout.pattern) for name, layout in _LAYOUTS.items()}
-_KERNEL_ONLY: Final = ("dmesg", "dmesg -T", "pasted without stamps")
+_KERNEL_ONLY: Final = ("dmesg", "dmesg -T", "kernel's lines without stamps", "driver's lines without stamps")
 """Layouts that nothing else has."""
 
 
 def sniff(head: Head) -> Claim | None:
     """Claim a file most of whose lines begin like a host's log, with the kernel or systemd among the writers."""
-    lines = [line for line in (*head.lines, *head.sampled) if line.strip() and not line.startswith("-- ")]
+    lines = [
+        line for line in (*head.lines, *head.sampled) if line.strip() and not line.startswith((" ", "-- "))
+    ]
     if any(_SERVER_LINE.search(line) for line in lines):
         return None
     for name, pattern in _COMPILED.items():
@@ -127,7 +132,7 @@ def parse(chunk: Chunk) -> Parsed:
     lines = chunk.lines.with_columns(
         outside=groups.field("outside"),
         process=groups.field("process") if has_process else pl.lit("kernel"),
-        message=text.str.replace(layout.pattern, ""),
+        message=text.str.replace(layout.pattern, layout.kept),
     ).with_columns(stamp=layout.stamp())
     framed = pl.col("outside").is_not_null()
     goes_on = text.str.contains(r"^(?:\s|-- |$)")

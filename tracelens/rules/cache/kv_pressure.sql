@@ -5,8 +5,8 @@ cause = "kv-cache-pressure"
 severity = "critical"
 needs = ["engine_sample"]
 missing = ["engine stats lines with KV cache usage (do not run with --disable-log-stats)"]
-message = "The KV cache was up to {measured_kv_ratio} full in {measured_kv_samples_ratio} of the {measured_queue_samples_count} samples in which requests waited; {preemption_text}; {trend_text}."
-verdict = "{lead}the KV cache is {measured_kv_ratio} full while up to {measured_waiting_count} requests wait{preempted_text}; free KV blocks first (--gpu-memory-utilization, shorter --max-model-len or max_tokens, fp8 KV), more seats would make it worse."
+message = "The KV cache was up to {measured_kv_ratio} full{queue_text}; {preemption_text}; {trend_text}."
+verdict = "{lead}the KV cache is {measured_kv_ratio} full{waiting_text}{preempted_text}; free KV blocks first (--gpu-memory-utilization, shorter --max-model-len or max_tokens, fp8 KV), more seats would make it worse."
 
 [params]
 min_kv_samples_ratio = 0.25
@@ -65,6 +65,7 @@ WITH stated AS (
 sample AS (
     SELECT
         limited.*,
+        coalesce(stated.swapped_count, 0) AS swapped_count,
         coalesce(limited.preemption_count, 0) + coalesce(stated.swapped_count, 0) AS evicted_count,
         limited.waiting_count > 0 AND limited.waits_for <> 'stalled' AS has_queue,
         limited.kv_cache_usage_ratio >= $full_kv_ratio AS is_full
@@ -92,7 +93,8 @@ counted AS (
         count(*) FILTER (WHERE waits_for = 'stalled') AS stalled_count,
         count(*) FILTER (WHERE has_queue) AS queue_count,
         count(*) FILTER (WHERE is_kv) AS kv_count,
-        coalesce(sum(evicted_count), 0) AS evicted_count,
+        -- Preemptions are of an interval; how many are swapped out is a gauge.
+        coalesce(sum(preemption_count), 0) + max(swapped_count) AS evicted_count,
         max(kv_cache_usage_ratio) FILTER (WHERE waits_for <> 'stalled') AS kv_ratio,
         max(waiting_count) FILTER (WHERE is_kv) AS waiting_count,
         avg(waiting_count) FILTER (WHERE is_kv) AS waiting_mean,
@@ -170,7 +172,8 @@ said AS (
             WHEN preemption_count > 0 AND (kv_ratio >= $full_kv_ratio OR queue_count > 0) THEN 'fired'
             WHEN known_count < $min_samples_count OR (queue_count = 0 AND stalled_count > 0) THEN 'not_evaluated'
             ELSE 'clear'
-        END AS outcome
+        END AS outcome,
+        CASE WHEN preemption_count = 1 THEN 'a preemption' ELSE format('{} preemptions', preemption_count::BIGINT) END AS counted_text
     FROM judged
 )
 
@@ -199,8 +202,15 @@ SELECT
                     'running fell from {} to {} while waiting grew from {} to {}',
                     first_running_count, last_running_count, first_waiting_count, last_waiting_count
                 )
-        ELSE format('up to {} requests waited', coalesce(waiting_count, 0))
+        WHEN waiting_count > 0 THEN format('up to {} requests waited', waiting_count)
+        ELSE 'no stats line shows a request waiting'
     END AS trend_text,
+    CASE
+        WHEN queue_count > 0
+            THEN format(' in {:.0f} % of the {} samples in which requests waited', 100 * kv_samples_ratio, queue_count)
+        ELSE ''
+    END AS queue_text,
+    CASE WHEN waiting_count > 0 THEN format(' while up to {} requests wait', waiting_count) ELSE '' END AS waiting_text,
     CASE
         WHEN ttft_queue_ratio >= 0.3 THEN format('p99 TTFT is {:.1f} s and {:.0f} % of TTFT is queue: ', p99_s, 100 * ttft_queue_ratio)
         ELSE ''
@@ -208,13 +218,13 @@ SELECT
     CASE
         WHEN
             preemption_count > 0 AND preemption_count = evicted_count
-            THEN format('{} preemptions were counted by the engine', preemption_count::BIGINT)
-        WHEN preemption_count > 0 AND preemption_count = line_count THEN format('the log tells of {} preemptions', preemption_count::BIGINT)
-        WHEN preemption_count > 0 THEN format('the requests'' own records count {} preemptions', preemption_count::BIGINT)
+            THEN format('the engine counted {}', counted_text)
+        WHEN preemption_count > 0 AND preemption_count = line_count THEN format('the log tells of {}', counted_text)
+        WHEN preemption_count > 0 THEN format('the requests'' own records count {}', counted_text)
         WHEN told_count > 0 OR request_count IS NOT NULL THEN 'none was preempted'
         ELSE 'nothing here counts preemptions (vllm:num_preemptions_total of /metrics does)'
     END AS preemption_text,
-    CASE WHEN preemption_count > 0 THEN format(' and {} preemptions threw work away', preemption_count::BIGINT) ELSE '' END
+    CASE WHEN preemption_count > 0 THEN format(' and {} threw work away', counted_text) ELSE '' END
         AS preempted_text,
     kv_ratio AS measured_kv_ratio,
     $full_kv_ratio AS threshold_kv_ratio,

@@ -56,23 +56,26 @@ WITH spaced AS (
         s.engine_index,
         s.line_no,
         s.sample_ts,
-        s.running_count,
+        -- What V0 has put out to host memory and never brings back is held like what runs.
+        s.running_count + coalesce(s.swapped_count, 0) AS running_count,
         coalesce(s.waiting_count, 0) AS waiting_count,
         s.kv_cache_usage_ratio,
         coalesce(s.prompt_tps, 0) AS prompt_tps,
         -- Scrapes without times have no rates: then nothing says that no token came.
         coalesce(
-            s.running_count > 0
+            s.running_count + coalesce(s.swapped_count, 0) > 0
             AND coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL
             AND coalesce(s.prompt_tps, 0) = 0
             AND coalesce(s.generation_tps, 0) = 0,
             FALSE
         ) AS is_stuck,
-        coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL OR s.running_count IS NULL OR s.running_count = 0 AS is_told,
+        coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL
+        OR s.running_count IS NULL
+        OR s.running_count + coalesce(s.swapped_count, 0) = 0 AS is_told,
         lag(s.line_no) OVER engine AS earlier_line,
         lead(s.line_no) OVER engine AS later_line,
         lead(s.sample_ts) OVER engine AS later_ts,
-        lead(s.running_count) OVER engine AS later_running_count,
+        lead(s.running_count + coalesce(s.swapped_count, 0)) OVER engine AS later_running_count,
         lead(coalesce(s.prompt_tps, 0)) OVER engine AS later_prompt_tps,
         s.kv_cache_usage_ratio - lag(s.kv_cache_usage_ratio) OVER engine AS kv_growth_ratio,
         lead(s.kv_cache_usage_ratio) OVER engine - s.kv_cache_usage_ratio AS later_kv_growth_ratio

@@ -46,7 +46,7 @@ known AS (
     UNION
     SELECT run_id FROM engine_step
     UNION
-    SELECT run_id FROM log_event WHERE kind IN ('error', 'traceback', 'dead', 'stall', 'oom', 'compile', 'preemption', 'notice')
+    SELECT run_id FROM log_event WHERE kind IN ('error', 'traceback', 'dead', 'stall', 'oom', 'compile', 'preemption', 'notice', 'gpu')
     UNION
     SELECT run_id FROM run_setting WHERE key IN ('cpu_quota_cores', 'cgroup_throttled_count')
     UNION

@@ -46,8 +46,8 @@ WITH said AS (
         line_no,
         event_ts,
         coalesce(
-            'GPU ' || nullif(regexp_extract(message, '\b(?:PCI:|NVRM: GPU )([0-9a-f:.]+)', 1), ''),
-            nullif(regexp_extract(message, '(?i)(GPU ?[0-9]+)', 1), ''),
+            'GPU at ' || nullif(regexp_extract(message, '\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})\b', 1), ''),
+            nullif(regexp_extract(message, '(?i)\b(GPU ?[0-9]{1,2})\b', 1), ''),
             'A GPU'
         ) AS gpu,
         CASE

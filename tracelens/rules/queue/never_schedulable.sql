@@ -47,12 +47,20 @@ WITH sample AS (
     SELECT
         *,
         running_count = 0
+        AND coalesce(swapped_count, 0) = 0
         AND waiting_count > 0
         AND waiting_count > coalesce(deferred_count, 0)
         AND coalesce(kv_cache_usage_ratio, 0) < $empty_kv_ratio
         AND coalesce(prompt_tps, 0) = 0
         AND coalesce(generation_tps, 0) = 0 AS is_stuck
-    FROM binding_limit
+    FROM (
+        SELECT
+            b.*,
+            s.swapped_count
+        FROM binding_limit AS b
+        LEFT JOIN engine_state AS s
+            ON b.source_id = s.source_id AND b.line_no = s.line_no AND b.engine_index IS NOT DISTINCT FROM s.engine_index
+    )
     WHERE running_count IS NOT NULL AND waiting_count IS NOT NULL
 ),
 

@@ -76,7 +76,7 @@ named AS (
         *,
         CASE
             WHEN waits_for IN ('unknown', 'prefill') AND waiting_count > 0 AND run_id IN (SELECT pinned.run_id FROM pinned) THEN 'seats'
-            WHEN waits_for = 'unknown' AND near_prompt_tps > 0 AND waiting_count > 0 THEN 'prefill'
+            WHEN waits_for = 'unknown' AND near_prompt_tps > 0 AND waiting_count > 0 AND NOT has_remote_kv THEN 'prefill'
             ELSE waits_for
         END AS waits_for_limit,
         waiting_count > 0 AND waits_for NOT IN ('stalled', 'deferred') AS has_queue,

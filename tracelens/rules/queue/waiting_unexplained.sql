@@ -5,8 +5,8 @@ cause = "waiting-unexplained"
 severity = "info"
 needs = ["engine_sample"]
 missing = ["engine stats lines with running and waiting counts (do not run with --disable-log-stats)"]
-message = "In {measured_unexplained_ratio} of the {measured_queue_samples_count} samples in which requests waited, at most {measured_running_count} ran, the KV cache was at most {kv_text} full and no prompt was being computed: these files do not say what {measured_waiting_count} request(s) waited for."
-verdict = "Requests wait although seats, KV cache and prefill are free: look at what else holds a request back (LoRA slots with --max-loras, grammars, remote KV), and log requests with --enable-log-requests."
+message = "In {measured_unexplained_ratio} of the {measured_queue_samples_count} samples in which requests waited, at most {measured_running_count} ran, the KV cache was at most {kv_text} full and {prompt_text}: these files do not say what {measured_waiting_count} request(s) waited for.{transfer_text}"
+verdict = "Requests wait although seats, KV cache and prefill are free: {first_step}."
 
 [params]
 min_unexplained_ratio = 0.5
@@ -33,7 +33,8 @@ neither full seats, nor a full cache, nor deferral, nor prompt tokens in the lin
 Collect what names it: request lines, adapter names, newer versions' deferred counts.
 
 ## Known limits
-A prompt that is prefilled for longer than two stats intervals looks the same until it is done.
+A prompt that is prefilled for longer than two stats intervals looks the same until it is done.  Where half of what prompts asked
+for or more came from a cache outside, prompt tokens do not count: they are the rest of prompts that another engine prefilled.
 */
 WITH sample AS (
     SELECT
@@ -48,7 +49,8 @@ WITH sample AS (
 named AS (
     SELECT
         *,
-        waits_for = 'unknown' AND near_prompt_tps = 0 AND generation_tps IS NOT NULL AND running_count > 0 AS is_unexplained
+        waits_for = 'unknown' AND (near_prompt_tps = 0 OR has_remote_kv) AND generation_tps IS NOT NULL AND running_count > 0
+            AS is_unexplained
     FROM sample
     WHERE waiting_count > 0 AND waits_for <> 'stalled'
 ),
@@ -62,11 +64,22 @@ counted AS (
         max(running_count) FILTER (WHERE is_unexplained) AS running_count,
         max(kv_cache_usage_ratio) FILTER (WHERE is_unexplained) AS kv_ratio,
         bool_and(seat_count IS NOT NULL) AS has_seats,
+        bool_or(has_remote_kv AND is_unexplained) AS has_remote_kv,
         min(sample_ts) FILTER (WHERE is_unexplained) AS from_ts,
         max(sample_ts) FILTER (WHERE is_unexplained) AS to_ts,
         arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (WHERE is_unexplained)
             AS evidence
     FROM named
+    GROUP BY run_id
+),
+
+transfer AS (
+    SELECT
+        run_id,
+        avg(measured) FILTER (WHERE name = 'KV Transfer metrics: Avg xfer time (ms)') / 1000 AS transfer_s,
+        avg(measured) FILTER (WHERE name = 'KV Transfer metrics: Throughput (MB/s)') * 1e6 AS transfer_bps
+    FROM metric_sample
+    WHERE name LIKE 'KV Transfer metrics: %'
     GROUP BY run_id
 ),
 
@@ -99,6 +112,24 @@ SELECT
     counted.unexplained_count / counted.queue_count AS measured_unexplained_ratio,
     $min_unexplained_ratio AS threshold_unexplained_ratio,
     counted.waiting_count AS measured_waiting_count,
-    counted.running_count AS measured_running_count
+    counted.running_count AS measured_running_count,
+    CASE WHEN counted.has_remote_kv THEN 'prompts came computed from another engine' ELSE 'no prompt was being computed' END AS prompt_text,
+    CASE
+        WHEN transfer.transfer_s > 0
+            THEN format(
+                    ' KV transfers took {:.2f} s each{}.',
+                    transfer.transfer_s,
+                    coalesce(format(' ({:.1f} GB/s)', transfer.transfer_bps / 1e9), '')
+                )
+        ELSE ''
+    END AS transfer_text,
+    CASE
+        WHEN counted.has_remote_kv
+            THEN 'they most likely wait for KV blocks of the engine that prefills; '
+                || 'look at KV transfer (its transport, RDMA or NVLink) and at that engine''s own queue'
+        ELSE 'look at what else holds a request back (LoRA slots with --max-loras, grammars, remote KV), '
+            || 'and log requests with --enable-log-requests'
+    END AS first_step
 FROM every_run
 LEFT JOIN counted ON every_run.run_id = counted.run_id
+LEFT JOIN transfer ON every_run.run_id = transfer.run_id

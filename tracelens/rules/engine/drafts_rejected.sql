@@ -1,0 +1,90 @@
+/*
+title = "Speculative decoding drafts tokens that the model rejects"
+belief = "Speculative decoding is on, so tokens come faster."
+cause = "speculative-decoding-rejected"
+severity = "warning"
+needs = ["metric_sample"]
+missing = ["the lines SpecDecoding metrics of the server's log, or a scrape of /metrics (vllm:spec_decode_num_accepted_tokens_total)"]
+message = "Of {drafted_text} drafted tokens {accepted_text} were accepted ({measured_accepted_ratio}): each step pays for drafting and for checking, and yields about one token."
+verdict = "Speculative decoding accepts {measured_accepted_ratio} of what it drafts: switch it off, or use a draft model that was made for this model, before anything else is changed."
+
+[params]
+max_accepted_ratio = 0.1
+min_drafted_tokens = 1000
+
+[[remedy]]
+kind = "config"
+text = "Measure the same load without --speculative-config; then use heads or a draft model trained for exactly this model, its quantisation and its chat template, and fewer speculative tokens."
+moves = "TPOT"
+next_limit = "time of a step of the model itself"
+---
+## What people assume
+Drafting makes decoding faster.
+## What the data shows
+A draft costs a pass of the draft model and makes the model check all drafted tokens.  What is accepted is the gain, and there is none.
+## How it is detected
+The engine's counts of drafted and accepted tokens, from its log (V1: per interval, V0: since the start) or the counters of /metrics: at least
+`min_drafted_tokens` drafted and less than `max_accepted_ratio` of them accepted.  With 1 to 16 drafted tokens per step a tenth
+means 0.1 to 1.6 tokens won in each, which the drafting takes back.
+## What to do
+Compare with it off: that takes a restart and says all.
+## Known limits
+Between a tenth and a half it depends on the load: with many running requests checking is no longer free.
+*/
+WITH counted AS (
+    SELECT
+        run_id,
+        source_id,
+        name,
+        -- V1's lines count an interval, V0's and a counter of /metrics all since the start.
+        CASE WHEN name LIKE 'SpecDecoding metrics: %' THEN sum(measured) ELSE max(measured) END AS tokens,
+        min(line_no) AS line_no
+    FROM metric_sample
+    WHERE
+        name IN (
+            'SpecDecoding metrics: Accepted', 'SpecDecoding metrics: Drafted',
+            'Speculative metrics: Number of accepted tokens', 'Speculative metrics: Number of draft tokens',
+            'Speculative metrics: Number of draft tokens tokens',
+            'vllm:spec_decode_num_accepted_tokens_total', 'vllm:spec_decode_num_draft_tokens_total'
+        )
+    GROUP BY run_id, source_id, name, labels
+),
+
+summed AS (
+    SELECT
+        run_id,
+        source_id,
+        sum(tokens) FILTER (WHERE name ILIKE '%accepted%') AS accepted_tokens,
+        sum(tokens) FILTER (WHERE name NOT ILIKE '%accepted%') AS drafted_tokens,
+        min(line_no) AS line_no
+    FROM counted
+    GROUP BY run_id, source_id
+),
+
+judged AS (
+    SELECT
+        *,
+        accepted_tokens / nullif(drafted_tokens, 0) AS accepted_ratio
+    FROM summed
+    WHERE accepted_tokens IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY drafted_tokens DESC, source_id ASC) = 1
+)
+
+SELECT
+    run_id,
+    '' AS subject,
+    CASE
+        WHEN coalesce(drafted_tokens, 0) < $min_drafted_tokens THEN 'not_evaluated'
+        WHEN accepted_ratio < $max_accepted_ratio THEN 'fired'
+        ELSE 'clear'
+    END AS outcome,
+    CASE WHEN drafted_tokens >= 10 * $min_drafted_tokens THEN 'high' ELSE 'medium' END AS confidence,
+    0.5 AS weight,
+    NULL::TIMESTAMP AS from_ts,
+    NULL::TIMESTAMP AS to_ts,
+    [{'source_id': source_id, 'line_no': line_no}] AS evidence,
+    format('{:,}', drafted_tokens::BIGINT) AS drafted_text,
+    format('{:,}', accepted_tokens::BIGINT) AS accepted_text,
+    accepted_ratio AS measured_accepted_ratio,
+    $max_accepted_ratio AS threshold_accepted_ratio
+FROM judged
