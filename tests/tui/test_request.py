@@ -19,7 +19,7 @@ def test_one_key_from_the_start_to_the_cause_of_the_worst_request(driven, demo_p
         await drive.press("w")
         text = drive.text()
         assert "It waited 11.66 s in the queue, 97 % of its TTFT" in text
-        assert "All 2 seats were taken" in text
+        assert "All 2 seats (--max-num-seqs) were taken" in text
         assert WORST in text.splitlines()[0]
 
     driven(demo_path, steps, size=(80, 24))

@@ -95,22 +95,25 @@ engine AS (
 ),
 
 gauged AS (
-    SELECT *
-    FROM engine
-    QUALIFY is_scrape = max(is_scrape) OVER (PARTITION BY run_id, place)
-),
-
-bound AS (
     SELECT
         run_id,
         place,
+        is_scrape,
         coalesce(mode(waits_for) FILTER (WHERE waits_for <> 'none'), 'none') AS bound_by,
         max(waiting_count) AS waiting_count,
         max(running_count) AS running_count,
         max(seat_count) AS seat_count,
         max(kv_cache_usage_ratio) AS kv_cache_usage_ratio
+    FROM engine
+    GROUP BY run_id, place, is_scrape
+),
+
+bound AS (
+    -- Scrapes of a version that has no gauge of the cache leave it to the lines.
+    SELECT * REPLACE (coalesce(kv_cache_usage_ratio, max(kv_cache_usage_ratio) OVER said) AS kv_cache_usage_ratio)
     FROM gauged
-    GROUP BY run_id, place
+    WINDOW said AS (PARTITION BY run_id, place)
+    QUALIFY is_scrape = max(is_scrape) OVER said
 ),
 
 rated AS (

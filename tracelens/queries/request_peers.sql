@@ -1,7 +1,8 @@
 /*
 The median of each stage over the requests of a similar prompt: from 0.8 to 1.25 times its input tokens, or all of the run
-where fewer than 10 are that long or where its tokens are not known; basis says which. own_s is the request's own length,
-excess_s what it takes longer than the median, times_median how many times as long.
+where fewer than 10 are that long or where its tokens are not known; basis says which. A request that got a first token is
+compared with others that got one. own_s is the request's own length, excess_s what it takes longer than the median,
+times_median how many times as long; mean_input_tokens and mean_output_tokens are the means of the others.
 [params]
 request = ""
 run = ""
@@ -21,7 +22,8 @@ alike AS (
         me.run_id,
         count(*) AS alike_count
     FROM me
-    INNER JOIN request AS r ON me.run_id = r.run_id AND r.input_tokens BETWEEN me.low_tokens AND me.high_tokens
+    INNER JOIN _request_timing AS t ON me.run_id = t.run_id AND t.input_tokens BETWEEN me.low_tokens AND me.high_tokens
+    WHERE me.whole_ttft_s IS NULL OR coalesce(t.client_ttft_s, t.ttft_s) IS NOT NULL
     GROUP BY me.run_id
 ),
 
@@ -31,6 +33,7 @@ range_of AS MATERIALIZED (
         me.run_id,
         me.request_no,
         me.input_tokens,
+        me.whole_ttft_s IS NOT NULL AS has_ttft,
         CASE WHEN alike.alike_count > 10 THEN me.low_tokens END AS low_tokens,
         CASE WHEN alike.alike_count > 10 THEN me.high_tokens END AS high_tokens
     FROM me
@@ -44,13 +47,17 @@ peer AS (
         coalesce(t.client_e2e_s, t.e2e_s) AS whole_e2e_s
     FROM _request_timing AS t
     INNER JOIN range_of ON t.run_id = range_of.run_id AND t.request_no <> range_of.request_no
-    WHERE range_of.low_tokens IS NULL OR t.input_tokens BETWEEN range_of.low_tokens AND range_of.high_tokens
+    WHERE
+        (range_of.low_tokens IS NULL OR t.input_tokens BETWEEN range_of.low_tokens AND range_of.high_tokens)
+        AND (NOT range_of.has_ttft OR coalesce(t.client_ttft_s, t.ttft_s) IS NOT NULL)
 ),
 
 usual AS (
     SELECT
         run_id,
         count(*) AS peer_count,
+        avg(input_tokens) AS mean_input_tokens,
+        avg(output_tokens) AS mean_output_tokens,
         unnest([
             {'stage': 'client_wait', 'median_s': quantile_cont(client_wait_s, 0.5), 'known_count': count(client_wait_s)},
             {'stage': 'network_in', 'median_s': quantile_cont(network_in_s, 0.5), 'known_count': count(network_in_s)},
@@ -96,7 +103,10 @@ SELECT
     CASE WHEN usual.one.median_s >= 1e-6 THEN own.one.own_s / usual.one.median_s END AS times_median,
     coalesce(usual.one.known_count, 0) AS known_count,
     coalesce(usual.peer_count, 0) AS peer_count,
+    usual.mean_input_tokens,
+    usual.mean_output_tokens,
     CASE
+        WHEN range_of.low_tokens IS NULL AND range_of.has_ttft THEN 'all requests of the run with a first token'
         WHEN range_of.low_tokens IS NULL THEN 'all requests of the run'
         ELSE format('requests of {:.0f} to {:.0f} tokens in', 0.8 * range_of.input_tokens, 1.25 * range_of.input_tokens)
     END AS basis

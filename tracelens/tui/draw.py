@@ -9,7 +9,7 @@ from typing import Final
 from rich.text import Text
 
 from tracelens.text.bars import FILL, Piece, lengths
-from tracelens.text.terminal import clean, wrap
+from tracelens.text.terminal import clean, shorten, wrap
 from tracelens.tui.ink import Ink
 from tracelens.tui.words import clock
 
@@ -22,6 +22,8 @@ LIMITS: Final = {
     "deferred": ("d", "deferred"), "unknown": ("?", "not known"), "none": (" ", "nothing waits"),
 }  # fmt: skip
 """What a queue waits for: its letter in a lane, and its name."""
+_GLUE: Final = "\xa0"
+"""Stands for a blank at which no line is broken."""
 
 
 def sentence(text: str, width: int, style: str = "") -> list[Text]:
@@ -58,12 +60,20 @@ def stretched(text: str, pieces: int, width: int) -> str:
     return "".join(text[place * pieces // width] for place in range(width)) if text else ""
 
 
-def seen_of(names: Mapping[str, tuple[str, str]], seen: Iterable[str | None]) -> str:
-    """The letters that a lane has, each with its name: ``S seats K KV cache``."""
+def seen_of(names: Mapping[str, tuple[str, str]], seen: Iterable[str | None], between: str = " ") -> str:
+    """The letters that a lane has, each with its name: ``S seats K KV cache``; `between` stands within a name."""
     there = set(seen)
     return " ".join(
-        f"{letter} {name}" for key, (letter, name) in names.items() if key in there and letter.strip()
+        f"{letter} {name}".replace(" ", between)
+        for key, (letter, name) in names.items()
+        if key in there and letter.strip()
     )
+
+
+def limit_labels(limits: Iterable[str | None], width: int) -> tuple[str, str]:
+    """What the letters of a lane of limits mean, as its label and that of the line below it: ``bound by S seats``."""
+    first, *more = wrap(f"bound by {seen_of(LIMITS, limits, _GLUE)}".rstrip(), width)
+    return first.replace(_GLUE, " "), shorten(" ".join(more).replace(_GLUE, " "), width)
 
 
 def limit_lane(limits: Sequence[str | None], room: int, ink: Ink) -> Text:

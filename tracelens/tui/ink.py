@@ -39,11 +39,11 @@ LIGHT: Final = Theme(
 THEMES: Final = {"dark": DARK, "light": LIGHT}
 
 _STAGES_DARK: Final = {
-    "w": "#8a919c", "N": "#6cb3b8", "T": "#b9a3e3", "S": "#e39ac0", "?": "#8a919c", "Q": "#e0af68", "K": "#c98f5c",
+    "w": "#8a919c", "N": "#6cb3b8", "T": "#b9a3e3", "S": "#e39ac0", "?": "#8a919c", "r": "#8a919c", "Q": "#e0af68", "K": "#c98f5c",
     "P": "#7aa2d6", "s": "#6f8fd0", "O": "#7fb8a0", "D": "#8fbf7f",
 }  # fmt: skip
 _STAGES_LIGHT: Final = {
-    "w": "#666b73", "N": "#0f6a70", "T": "#6a4fa3", "S": "#a02c6b", "?": "#666b73", "Q": "#8a5a00", "K": "#80480f",
+    "w": "#666b73", "N": "#0f6a70", "T": "#6a4fa3", "S": "#a02c6b", "?": "#666b73", "r": "#666b73", "Q": "#8a5a00", "K": "#80480f",
     "P": "#2b5c9e", "s": "#3d4fa0", "O": "#1f6b4c", "D": "#2f6b2a",
 }  # fmt: skip
 

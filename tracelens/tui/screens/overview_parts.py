@@ -12,7 +12,7 @@ from tracelens.text.bars import Piece
 from tracelens.text.findings import measures, steps_of
 from tracelens.text.terminal import clean, shorten, wrap
 from tracelens.tui.cols import ANY, Col, Row
-from tracelens.tui.draw import LIMITS, limit_lane, seen_of, sentence, spark, stage_bar, stretched, time_axis
+from tracelens.tui.draw import limit_labels, limit_lane, sentence, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.units import STAGE_LETTERS, count, duration, number, percent, plural
 
@@ -27,7 +27,10 @@ _QUANTILES: Final = ("p50", "p90", "p95", "p99", "max")
 _CELL: Final = 8
 _LABEL: Final = 9
 _VALUE: Final = 11
-_EXCESS_SHOWN: Final = 0.005
+_LONGER: Final = 0.01
+_SHORTER: Final = -0.1
+"""Part of what the slow ones take longer, from which on a stage is told."""
+_TOLD: Final = 3
 _INDENT: Final = 14
 _SEVERITY_MARKS: Final = {"critical": "●", "warning": "▲", "info": "○"}
 
@@ -70,7 +73,7 @@ def map_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iterat
         yield _slice(name, found, longest, width, ink)
     slow = slices.get("slowest", [])
     if slow:
-        yield from sentence(_excess(slow), width)
+        yield from sentence(_excess(slow, slices.get("median", slow)), width)
         yield Text("█ observed  ▒ derived  ┊ ┊ not known or inside another", style=ink.dim)
 
 
@@ -87,20 +90,27 @@ def _slice(name: str, rows: Sequence[Mapping[str, Any]], longest_s: float, width
     return line.append(f"{duration(total):>9}", style=ink.strong)
 
 
-def _excess(rows: Sequence[Mapping[str, Any]]) -> str:
-    number_of = rows[0]["slice_count"]
-    title = "the slowest request takes longer" if number_of == 1 else f"the slowest {number_of:,} take longer"
+def _excess(slow: Sequence[Mapping[str, Any]], usual: Sequence[Mapping[str, Any]]) -> str:
+    """Which stages are longer in the slow ones, the greatest first, and which is much shorter."""
+    before = {row["stage"]: row for row in usual}
     parts = sorted(
-        (row for row in rows if row["excess_ratio"] is not None), key=lambda row: -row["excess_ratio"]
+        (row for row in slow if row["excess_ratio"] is not None), key=lambda row: -row["excess_ratio"]
     )
-    said = [
-        f"{STAGE_LETTERS[row['stage']]} {percent(row['excess_ratio'])}"
-        for row in parts
-        if row["excess_ratio"] >= _EXCESS_SHOWN
-    ]
-    if not said:
+    longer = [_change(row, before[row["stage"]]) for row in parts if row["excess_ratio"] >= _LONGER]
+    shorter = [_change(row, before[row["stage"]]) for row in parts if row["excess_ratio"] <= _SHORTER]
+    number_of = slow[0]["slice_count"]
+    title = "the slowest request takes longer" if number_of == 1 else f"the slowest {number_of:,} take longer"
+    if not longer:
         return f"{title}, but not in any one stage"
-    return f"{title} in: {'  '.join(said[:5])}"
+    said = f"{title} in: {', '.join(longer[:_TOLD])}"
+    return f"{said}; shorter in: {shorter[-1]}" if shorter else said
+
+
+def _change(row: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    """A stage in a middling request and in a slow one: ``queue (Q) 267 ms → 750 ms``."""
+    partly = before["known_count"] < before["slice_count"]
+    known = f" (known in {before['known_count']} of {before['slice_count']})" if partly else ""
+    return f"{row['stage']} ({STAGE_LETTERS[row['stage']]}) {duration(before['mean_s'])}{known} → {duration(row['mean_s'])}"
 
 
 def count_lines(row: Mapping[str, Any], width: int, ink: Ink) -> Iterator[Text]:
@@ -111,7 +121,7 @@ def count_lines(row: Mapping[str, Any], width: int, ink: Ink) -> Iterator[Text]:
         f"{count(row['aborted_count'])} aborted",
     ]
     words += [f"{count(row['unknown_count'])} with no end seen"] if row["unknown_count"] else []
-    words += [f"{count(row['not_streamed_count'])} not streamed"] if row["not_streamed_count"] else []
+    words += [_not_streamed(row)] if row["not_streamed_count"] else []
     words += [f"{number(row['arrival_rps'])} req/s"] if row["arrival_rps"] is not None else []
     words += (
         [f"TTFT within 1 s: {percent(row['ttft_within_1s_ratio'])}"]
@@ -119,6 +129,13 @@ def count_lines(row: Mapping[str, Any], width: int, ink: Ink) -> Iterator[Text]:
         else []
     )
     yield from sentence(" · ".join(words), width, ink.dim)
+
+
+def _not_streamed(row: Mapping[str, Any]) -> str:
+    by_server = row["not_streamed_count"] == row["request_count"] and row["ttft_within_1s_ratio"] is not None
+    return (
+        f"{count(row['not_streamed_count'])} not streamed{': TTFT as the server saw it' if by_server else ''}"
+    )
 
 
 def strip_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iterator[Text]:
@@ -143,16 +160,12 @@ def strip_lines(rows: Sequence[Mapping[str, Any]], width: int, ink: Ink) -> Iter
     yield lane("tokens/s", "generation_tps", number(of["generation_highest_tps"]), missing=no_stats)
     no_gpu = "no GPU log in this run: nvidia-smi dmon -s pucvmet -o DT"
     yield lane("GPU", "sm_ratio", percent(of["sm_highest_ratio"]), 1.0, no_gpu)
-    yield _bound(rows, room, ink)
-    axis = time_axis(rows[0]["from_ts"], rows[-1]["to_ts"], room)
-    yield Text(" " * (_LABEL + _VALUE + 2) + axis, style=ink.dim, no_wrap=True)
-
-
-def _bound(rows: Sequence[Mapping[str, Any]], room: int, ink: Ink) -> Text:
     limits = [row["bound_by"] for row in rows]
-    label = shorten(f"bound by {seen_of(LIMITS, limits)}", _LABEL + _VALUE)
+    label, below = limit_labels(limits, _LABEL + _VALUE)
     line = Text(f"{label:<{_LABEL + _VALUE}} │", no_wrap=True)
-    return line.append_text(limit_lane(limits, room, ink))
+    yield line.append_text(limit_lane(limits, room, ink))
+    axis = time_axis(rows[0]["from_ts"], rows[-1]["to_ts"], room)
+    yield Text.assemble(f"{below:<{_LABEL + _VALUE}}  ", (axis, ink.dim), no_wrap=True)
 
 
 def detail_lines(check: Check, finding: Outcome, width: int, ink: Ink) -> Iterator[Text]:
@@ -205,7 +218,9 @@ def _title(row: Row, _: Ink) -> Text:
 
 
 def _measured(row: Row, ink: Ink) -> Text:
-    return Text(clean("; ".join(measures(_finding(row)))), style=ink.dim)
+    """What was held against a threshold; without one, what the data shows."""
+    one = _finding(row)
+    return Text(clean("; ".join(measures(one)) if one.threshold else one.message), style=ink.dim)
 
 
 FINDING_COLS: Final = (

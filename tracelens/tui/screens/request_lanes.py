@@ -10,7 +10,8 @@ from typing import Any, Final
 from rich.text import Text
 
 from tracelens.text.bars import BAR_STAGES, Piece
-from tracelens.tui.draw import limit_lane, spark, stage_bar, stretched, time_axis
+from tracelens.text.terminal import shorten
+from tracelens.tui.draw import SILENT, limit_labels, limit_lane, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.units import STAGE_LETTERS, count, percent
 
@@ -40,6 +41,12 @@ class Scene:
         return length
 
     @property
+    def likeness(self) -> str:
+        """Whose medians `peers` are."""
+        is_alike = bool(self.peers) and self.peers[0]["basis"].startswith("requests of")
+        return "similar requests" if is_alike else "median of the run"
+
+    @property
     def whole_s(self) -> float:
         """From its beginning to its end."""
         return self.facts.get("whole_e2e_s") or self.facts.get("whole_ttft_s") or 0.0
@@ -54,14 +61,29 @@ def lane_lines(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
         return
     yield _labelled("this request", _own(scene, room, ink), ink.strong)
     if scene.peers:
-        yield _labelled("similar requests", _peers(scene, room, ink), ink.dim)
+        yield _labelled(scene.likeness, _peers(scene, room, ink), ink.dim)
     if scene.chunks:
         yield _labelled("chunks", _chunks(scene, room, ink), ink.plain)
     yield from _mate_lanes(scene, room, ink)
     yield from _engine(scene, room, ink)
     start = scene.facts["arrival_ts"] - timedelta(seconds=scene.seconds("network_in") or 0.0)
     axis = time_axis(start, start + timedelta(seconds=whole), room)
-    yield _labelled("", Text(axis, style=ink.dim), ink.dim)
+    _, below = limit_labels((row["bound_by"] for row in scene.engine or []), _LABEL - 1)
+    yield _labelled(below, Text(axis, style=ink.dim), ink.plain)
+    yield _labelled("", Text(shorten(_legend(scene), room), style=ink.dim), ink.dim)
+
+
+def _legend(scene: Scene) -> str:
+    """What the marks in the lanes mean, of those that may be there."""
+    said = ["╵ chunk"] if scene.chunks else []
+    said += ["━ stall"] if any(row["is_stall"] for row in scene.chunks) else []
+    said += ["P prefill  d decode"] if scene.mates else []
+    said += (
+        ["! prefill of a preempted one"]
+        if any(mate["preemption_count"] for mate in scene.mates or [])
+        else []
+    )
+    return "  ".join([*said, f"{SILENT} no source says"])
 
 
 def _labelled(label: str, lane: Text, style: str, value: str = "") -> Text:
@@ -185,5 +207,6 @@ def _engine(scene: Scene, room: int, ink: Ink) -> Iterator[Text]:
     yield lane("running", "running_count", running, seats)
     yield lane("KV cache", "kv_cache_usage_ratio", percent(of["kv_cache_usage_highest_ratio"]), 1.0)
     yield lane("GPU", "sm_ratio", percent(of["sm_highest_ratio"]), 1.0)
-    bound = limit_lane([row["bound_by"] for row in rows], inner, ink)
-    yield _labelled("bound by", Text(before).append_text(bound), ink.plain)
+    limits = [row["bound_by"] for row in rows]
+    label, _ = limit_labels(limits, _LABEL - 1)
+    yield _labelled(label, Text(before).append_text(limit_lane(limits, inner, ink)), ink.plain)

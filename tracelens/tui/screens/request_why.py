@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from tracelens.marks import Mark
 from tracelens.text.terminal import clean, shorten
-from tracelens.tui.draw import LIMITS, sentence
+from tracelens.tui.draw import sentence
 from tracelens.tui.ink import Ink
 from tracelens.tui.screens.request_lanes import Scene
 from tracelens.tui.words import clock
@@ -18,7 +19,7 @@ from tracelens.units import STAGE_LETTERS, count, duration, percent, plural
 _MEASURES: Final = {"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "queue": "queue", "prefill": "prefill"}
 _DOES: Final = {
     "client_wait": "The client held it back for {time} before it was sent",
-    "network_in": "It was {time} on its way to the server",
+    "network_in": "{time} went by from the client's send to its arrival at the server",
     "tokenize": "The front end took {time} to accept and tokenize it",
     "step_wait": "It waited {time} for the engine's running step to end",
     "unaccounted": "{time} of it are not accounted for",
@@ -28,8 +29,13 @@ _DOES: Final = {
     "decode": "Its decode took {time}",
 }
 """What a stage does to a request that it makes slow."""
+_BEFORE_PREFILL: Final = ("network_in", "tokenize", "step_wait", "unaccounted", "queue")
 _NOTABLE: Final = 0.3
-"""Part of the excess from which on a batch-mate's prefill is told."""
+"""Part of a stage from which on a batch-mate's prefill is told."""
+_ALSO: Final = 0.2
+"""Part of TTFT from which on a further stage is told."""
+_LONG: Final = 2.0
+"""How many times the tokens of the others make a long prompt."""
 
 
 def why_lines(
@@ -44,20 +50,23 @@ def why_lines(
 
 
 def why(scene: Scene, by: str = "ttft") -> str:
-    """Which stage made it slow, what else was there, and how that compares.
+    """Which stages made it slow, what else was there, and how that compares.
 
-    By TTFT the stages up to the first token are judged; a decode that is slower still is told after it.
+    By TTFT the stages up to the first token are judged; a decode that is slower still is told after them.
     """
     known = [row for row in scene.stages if row["duration_s"] is not None and row["stage"] != "client_wait"]
     if not known:
         return "No first token was seen by anyone: where its time went is not known." if scene.stages else ""
     judged = [row for row in known if row["stage"] != "decode" or by in ("e2e", "tpot")] or known
     longest = _longest(scene, judged)
-    parts = [_does(scene, longest), *_around(scene, longest)]
-    if longest["stage"] not in ("prefill", "decode") and scene.seconds("prefill") is not None:
+    told = [longest, *(row for row in judged if row is not longest and _counts(row))]
+    told += [row for row in (_longest(scene, known),) if row not in told]
+    parts = [part for row in told for part in (_does(scene, row), *_around(scene, row))]
+    if (
+        all(row["stage"] not in ("prefill", "decode") for row in told)
+        and scene.seconds("prefill") is not None
+    ):
         parts.append(f"Its own prefill took {duration(scene.seconds('prefill'))}")
-    if _longest(scene, known) is not longest:
-        parts.append(_does(scene, _longest(scene, known)))
     if scene.chunks and scene.chunks[0]["stall_count"]:
         stream = scene.chunks[0]
         stalls = plural(stream["stall_count"], "time")
@@ -72,63 +81,93 @@ def _longest(scene: Scene, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, An
     return longest if excess.get(longest["stage"], 0.0) > 0 else max(rows, key=lambda row: row["duration_s"])
 
 
-def _around(scene: Scene, longest: Mapping[str, Any]) -> Iterator[str]:
-    if longest["stage"] == "queue":
-        yield from _waited_for(scene)
-    elif longest["stage"] in ("step_wait", "prefill", "decode"):
-        yield from _prefilled(scene, longest["stage"])
-    elif longest["stage"] == "unaccounted":
-        yield longest["basis"][:1].upper() + longest["basis"][1:]
-
-
-def _prefilled(scene: Scene, stage: str) -> Iterator[str]:
-    if stage == "prefill" and scene.facts.get("cached_input_tokens") is not None:
-        yield (
-            f"{count(scene.facts['cached_input_tokens'])} of its {count(scene.facts['input_tokens'])} prompt tokens "
-            "were in the prefix cache"
-        )
-    mates = [mate for mate in scene.mates or [] if (mate["prefill_ratio"] or 0.0) >= _NOTABLE]
-    told = {"wait": "before it was scheduled", "prefill": "of its prefill", "decode": "of its decode"}
-    if mates:
-        most = max(mates, key=lambda mate: (mate["input_tokens"] or 0, mate["prefill_ratio"]))
-        of_what = told[most["excess_stage"]]
-        yield (
-            f"{shorten(clean(most['request_id']), 24, middle=True)} ({count(most['input_tokens'])} tokens in) was in prefill "
-            f"for {percent(most['prefill_ratio'])} {'of the time ' if of_what.startswith('before') else ''}{of_what}"
-        )
-
-
-def _median(scene: Scene, stage: str) -> float | None:
-    found = next((row["median_s"] for row in scene.peers if row["stage"] == stage), None)
-    if found is None:
-        found = next((row["median_s"] for row in scene.stages if row["stage"] == stage), None)
-    return found
+def _counts(row: Mapping[str, Any]) -> bool:
+    return (row["share_of_ttft_ratio"] or 0.0) >= _ALSO
 
 
 def _does(scene: Scene, row: Mapping[str, Any]) -> str:
-    share = (
-        f", {percent(row['share_of_ttft_ratio'])} of its TTFT"
-        if row["share_of_ttft_ratio"] is not None
-        else ""
-    )
     said = _DOES[row["stage"]].format(time=duration(row["duration_s"]))
-    return f"{said}{share} (similar requests: {duration(_median(scene, row['stage']))})"
+    if row["share_of_ttft_ratio"] is not None:
+        said += f", {percent(row['share_of_ttft_ratio'])} of its TTFT"
+    peer = next((one for one in scene.peers if one["stage"] == row["stage"]), None)
+    usual = row["median_s"] if peer is None else peer["median_s"]
+    if row["stage"] == "decode" and peer is not None and scene.facts.get("output_tokens") is not None:
+        said += f" for {plural(scene.facts['output_tokens'], 'token')}"
+        return f"{said} ({scene.likeness}: {duration(usual)} for {count(peer['mean_output_tokens'])})"
+    return f"{said} ({scene.likeness}: {duration(usual)})"
+
+
+def _around(scene: Scene, row: Mapping[str, Any]) -> Iterator[str]:
+    """What lay behind a stage."""
+    stage = row["stage"]
+    if stage == "network_in":
+        also = ", or for tokenization" if "holds tokenization" in row["basis"] else ""
+        yield f"That is a wait for a connection of the client's, or for the network{also}"
+    elif stage == "unaccounted":
+        yield _held(row["basis"])
+    elif stage == "queue":
+        yield from _waited_for(scene)
+    elif stage == "prefill":
+        yield from _own_prompt(scene)
+    yield from _prefilled(scene, stage)
+
+
+def _held(basis: str) -> str:
+    _, _, stages = clean(basis).partition("in it: ")
+    *most, last = stages.split(", ")
+    if most:
+        return f"They hold {', '.join(most)} and {last}: no source tells these apart"
+    return f"They are {last}" if last else basis[:1].upper() + basis[1:]
+
+
+def _own_prompt(scene: Scene) -> Iterator[str]:
+    tokens, cached = scene.facts.get("input_tokens"), scene.facts.get("cached_input_tokens")
+    usual = scene.peers[0]["mean_input_tokens"] if scene.peers else None
+    if tokens and usual and tokens >= _LONG * usual:
+        yield f"Its prompt has {count(tokens)} tokens, the mean of the others is {count(usual)}"
+    if cached is not None:
+        yield f"{count(cached)} of its {count(tokens)} prompt tokens were in the prefix cache"
+
+
+def _prefilled(scene: Scene, stage: str) -> Iterator[str]:
+    """Who was in prefill during the stage that is this request's excess."""
+    excess = "wait" if stage in _BEFORE_PREFILL else stage
+    mates = [
+        mate
+        for mate in scene.mates or []
+        if mate["excess_stage"] == excess and (mate["prefill_ratio"] or 0.0) >= _NOTABLE
+    ]
+    if mates:
+        most = max(mates, key=lambda mate: (mate["input_tokens"] or 0, mate["prefill_ratio"]))
+        name = shorten(clean(most["request_id"]), 24, middle=True)
+        more = f", and {plural(len(mates) - 1, 'other')} beside it" if len(mates) > 1 else ""
+        when = "of its wait" if excess == "wait" else "of that time"
+        yield f"For {percent(most['prefill_ratio'])} {when} {name} ({count(most['input_tokens'])} tokens in) was in prefill{more}"
 
 
 def _waited_for(scene: Scene) -> Iterator[str]:
-    limits = [
-        row["bound_by"] for row in scene.engine or [] if row["bound_by"] not in (None, "none", "unknown")
-    ]
+    """What bound the engine through most of the time until the first token."""
+    rows = scene.engine or []
+    until = max(round(len(rows) * (scene.facts.get("whole_ttft_s") or 0.0) / (scene.whole_s or 1.0)), 1)
+    limits = Counter(row["bound_by"] for row in rows[:until])
+    del limits[None], limits["none"], limits["unknown"]
     if limits:
-        first = limits[0]
-        seats = scene.engine[0]["seat_highest_count"] if scene.engine else None
-        yield (
-            f"All {plural(seats, 'seat')} were taken"
-            if first == "seats" and seats
-            else f"The queue waited for {LIMITS[first][1]}"
-        )
+        yield _limited(limits.most_common(1)[0][0], rows[0])
     if scene.company.get("served_meanwhile_count"):
         yield f"{plural(scene.company['served_meanwhile_count'], 'other')} got their first token while it waited for its own"
+
+
+def _limited(limit: str, lane: Mapping[str, Any]) -> str:
+    seats, full = lane["seat_highest_count"], lane["kv_cache_usage_highest_ratio"]
+    return {
+        "seats": f"All {plural(seats, 'seat')} (--max-num-seqs) were taken"
+        if seats
+        else "All seats were taken",
+        "kv": "The KV cache was short" if full is None else f"The KV cache was up to {percent(full)} full",
+        "prefill": "Seats and KV cache had room: prefills before its own held it up",
+        "stalled": "The engine computed nothing meanwhile",
+        "deferred": "Requests were held back by something else than seats and KV cache",
+    }[limit]
 
 
 def _was(facts: Mapping[str, Any], rank: Mapping[str, Any]) -> Iterator[str]:

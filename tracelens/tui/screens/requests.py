@@ -46,6 +46,8 @@ PRESETS: Final = (
 _WRITE: Final = "\x00write"
 _COLUMNS: Final = "status arrival_ts ttft_s ttft_percentile_ratio queue_s prefill_s tpot_s e2e_s input_tokens output_tokens label"
 _BAR: Final = 12
+_REST: Final = "r"
+"""Letter of what is neither queue nor prefill."""
 
 
 class Requests(View):
@@ -125,9 +127,8 @@ class Requests(View):
         name = next((col.title for col in self.rows.cols if col.key == name), name)
         line = Text(found, style=ink.strong, no_wrap=True)
         said = f" · {self._filter_name()}" if self.where else ""
-        return line.append(
-            f"{said} · by {name}, {'largest' if way == 'DESC' else 'smallest'} first", style=ink.dim
-        )
+        line.append(f"{said} · by {name}, {'largest' if way == 'DESC' else 'smallest'} first", style=ink.dim)
+        return line.append("  Q queue  P prefill  r rest of TTFT", style=ink.dim)
 
     def on_rows_needed(self, message: Rows.Needed) -> None:
         """Fetch the page that is in view."""
@@ -223,9 +224,9 @@ class Requests(View):
 
 
 def _bar(row: Row, ink: Ink) -> Text:
-    pieces = [Piece("?", row["rest_s"]), Piece("Q", row["queue_s"]), Piece("P", row["prefill_s"])]
+    pieces = [Piece(_REST, row["rest_s"]), Piece("Q", row["queue_s"]), Piece("P", row["prefill_s"])]
     known = [
-        Piece(piece.letter, piece.seconds, "derived" if piece.letter == "?" else "observed")
+        Piece(piece.letter, piece.seconds, "derived" if piece.letter == _REST else "observed")
         for piece in pieces
         if piece.seconds
     ]

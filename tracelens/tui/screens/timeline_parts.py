@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from tracelens.text.terminal import clean, shorten
-from tracelens.tui.draw import LIMITS, limit_lane, seen_of, sentence, spark, stretched, time_axis
+from tracelens.tui.draw import (
+    LIMITS,
+    limit_labels,
+    limit_lane,
+    seen_of,
+    sentence,
+    spark,
+    stretched,
+    time_axis,
+)
 from tracelens.tui.ink import Ink
 from tracelens.tui.words import clock
 from tracelens.units import count, number, percent
@@ -122,9 +131,10 @@ def lane_lines(scene: Scene, width: int, ink: Ink) -> Iterator[Text]:
     for place, lane in enumerate(LANES):
         yield _lane(scene, lane, room, ink, chosen=place == scene.chosen)
     limits = [row["bound_by"] for row in scene.rows]
-    drawn = limit_lane(limits, room, ink)
-    bound = shorten(f"  bound by {seen_of(LIMITS, limits)}", _LABEL + _VALUE)
-    yield _labelled(bound, "", _marked(scene, drawn, room, ink), ink.plain)
+    bound, below = limit_labels(limits, _LABEL + _VALUE - 2)
+    yield _labelled(f"  {bound}", "", _marked(scene, limit_lane(limits, room, ink), room, ink), ink.plain)
+    if below:
+        yield _labelled(f"  {below}", "", Text(), ink.plain)
     yield _log(scene, room, ink)
     yield _labelled("", "", _pointer(scene, room, ink), ink.dim)
     axis = time_axis(scene.rows[0]["from_ts"], scene.rows[-1]["to_ts"], room)
@@ -197,7 +207,8 @@ def _marked(scene: Scene, lane: Text, room: int, ink: Ink) -> Text:
     pieces = len(scene.rows)
     if scene.window is not None:
         start, end = _cells(scene, *scene.window, room)
-        lane.stylize(ink.faint_cursor, start, end)
+        if start < end:
+            lane.stylize(ink.faint_cursor, start, end)
     first = -(-scene.cursor * room // pieces)
     lane.stylize(ink.cursor, first, max(-(-(scene.cursor + 1) * room // pieces), first + 1))
     return lane
