@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -19,7 +20,7 @@ from tracelens.formats.server.event_forms import EVENT_FORMS
 from tracelens.formats.server.vllm_lines import LINE_FORMS
 from tracelens.formats.server.wrapper_forms import WRAPPERS
 from tracelens.named import NamedQuery, named_queries, named_query
-from tracelens.store import memory_case
+from tracelens.store import CaseWriter, Store, memory_case
 
 if TYPE_CHECKING:
     import duckdb
@@ -185,12 +186,17 @@ def asked(case: duckdb.DuckDBPyConnection, name: str) -> list[tuple[Any, ...]]:
 def queries() -> Iterator[str]:
     """The named queries with their parameters and columns."""
     yield QUERIES_INTRO
-    with memory_case() as case:
-        for query in named_queries().values():
-            yield from named(case, query)
+    with TemporaryDirectory() as folder:
+        # A case on disk reads rows where one in memory would plan every view below a query.
+        path = Path(folder) / "case.duckdb"
+        with CaseWriter(path):
+            pass
+        with Store(path) as case:
+            for query in named_queries().values():
+                yield from named(case, query)
 
 
-def named(case: duckdb.DuckDBPyConnection, query: NamedQuery) -> Iterator[str]:
+def named(case: Store, query: NamedQuery) -> Iterator[str]:
     """One named query."""
     yield f"## {query.name}"
     yield ""
@@ -201,8 +207,7 @@ def named(case: duckdb.DuckDBPyConnection, query: NamedQuery) -> Iterator[str]:
             code(f"{name}={literal(given)}") for name, given in query.params.items()
         )
         yield ""
-    described = case.execute(query.sql, query.bind({}) or None).description or []
-    yield "Columns: " + codes(column[0] for column in described)
+    yield "Columns: " + codes(case.run(query.sql, query.bind({})).columns)
     yield ""
 
 

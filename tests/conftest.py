@@ -1,15 +1,11 @@
-"""What all tests share: an empty case is made once and copied, not made anew from nine hundred statements for each ingest."""
+"""What all tests share: an empty case is made once, by whichever command or worker is first, and copied from then on."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
-
-from tracelens.store import writer
-from tracelens.store.keeping import make_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,18 +15,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _empty_case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands that run as processes of their own, and test_contract.py, still make theirs."""
-    template = tmp_path_factory.mktemp("schema") / "template.duckdb"
-    with duckdb.connect(str(template)) as connection:
-        make_case(connection)
-
-    def copied(connection: duckdb.DuckDBPyConnection) -> None:
-        (name,) = connection.execute("SELECT current_database()").fetchall()[0]
-        connection.execute(f"ATTACH '{template}' AS template (READ_ONLY)")
-        connection.execute(f'COPY FROM DATABASE template TO "{name}"')
-        connection.execute("DETACH template")
-
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of this session's own, for all its workers and the processes that they start."""
+    base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "make_case", copied)
+        shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+        patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
         yield

@@ -177,7 +177,7 @@ def test_a_new_case_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytes
     def fails(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(CaseWriter, "run_script", fails)
+    monkeypatch.setattr(CaseWriter, "join", fails)
     with pytest.raises(OSError, match="No space left"):
         ingest([str(tmp_path / "a.log")], tmp_path / "new" / "case.duckdb")
     assert list((tmp_path / "new").iterdir()) == []

@@ -14,6 +14,7 @@ from tracelens.store.allowance import WRITER_MIB, allow
 from tracelens.store.keeping import KEPT, keep_views, open_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 READ = (*KEPT, "request", "request_event")
@@ -24,6 +25,19 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kept") / "case.duckdb"
     ingest([str(resources.demo_incident())], path)
     return path
+
+
+@pytest.fixture(scope="module")
+def computing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A case in which no kept view is empty, and each computes."""
+    path = tmp_path_factory.mktemp("every") / "case.duckdb"
+    samples = resources.sample_logs()
+    wanted = ("incidents", "prometheus_text", "sse_capture", "otlp_spans")
+    ingest([str(samples / name) for name in wanted], path)
+    with duckdb.connect(str(path)) as connection:
+        keeping._drop_views(connection)
+        apply_schema(connection, "views")
+        yield connection
 
 
 def columns(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
@@ -45,22 +59,23 @@ def comments(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def kept_tables(connection: duckdb.DuckDBPyConnection) -> int:
-    (count,) = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE ends_with(table_name, '_row')"
-    ).fetchone()
-    return count
+def kept_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Their numbers of rows."""
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE ends_with(table_name, '_row')"
+    ).fetchall()
+    return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in found}
 
 
 def test_rows_that_were_kept_are_those_that_the_views_compute(case: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.duckdb"
     shutil.copyfile(case, copy)
     with duckdb.connect(str(copy)) as connection:
-        assert kept_tables(connection) == len(KEPT)
+        assert len(kept_tables(connection)) == len(KEPT)
+        assert any(kept_tables(connection).values())
         said = comments(connection)
         open_tables(connection)
-        assert kept_tables(connection) == 0
-        connection.execute("DROP VIEW temp._clock_line")
+        assert list(kept_tables(connection).values()) == [0] * len(KEPT)
         keeping._drop_views(connection)
         apply_schema(connection, "views")
         assert comments(connection) == said
@@ -86,11 +101,26 @@ def test_where_memory_does_not_hold_the_rows_a_view_computes(
         open_tables(connection)
         monkeypatch.setattr(keeping, "_compute", compute)
         keep_views(connection)
-        assert kept_tables(connection) == len(KEPT) - 2
+        assert len(kept_tables(connection)) == len(KEPT) - 2
         assert comments(connection) == comments(finished)
         for view in ("gpu_load", "request", "time_window", "_run_measure", "request_event"):
             names = columns(connection, view)
             assert rows(connection, view, names) == rows(finished, view, names), view
+
+
+@pytest.mark.parametrize("view", keeping._ROWS_OF)
+def test_a_view_that_is_not_asked_for_want_of_rows_has_none(
+    computing: duckdb.DuckDBPyConnection, view: str
+) -> None:
+    """All tables are full, but for the one whose rows it is said to be made of."""
+    relation, _, condition = keeping._ROWS_OF[view].partition(" WHERE ")
+    kind = "VIEW" if relation in {*KEPT, "request"} else "TABLE"
+    assert computing.execute(f"SELECT count(*) FROM {view}").fetchall() != [(0,)]
+    computing.begin()
+    computing.execute(f"CREATE TABLE rest AS FROM {relation} WHERE NOT ({condition or True})")
+    computing.execute(f"DROP {kind} {relation}; ALTER TABLE rest RENAME TO {relation}")
+    assert computing.execute(f"SELECT count(*) FROM {view}").fetchall() == [(0,)]
+    computing.rollback()
 
 
 @pytest.mark.parametrize(("lines", "allowed"), [(0, 286), (4_000_000, 286), (12_000_000, 858)])

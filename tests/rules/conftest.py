@@ -12,9 +12,10 @@ import pytest
 from tracelens.given import fill
 from tracelens.rulebook import Rule, read_rules
 from tracelens.store import CaseWriter, Column, MemoryCase, Store
+from tracelens.store.keeping import clocks_computed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 TOYS = Path(__file__).parent / "data" / "toys"
 
@@ -31,6 +32,10 @@ class Filled(MemoryCase):
         self._connection = writer._connection
         self._reads = {}
         self._columns = columns_of_a_case()
+
+    def run_script(self, name: str, params: Mapping[str, Any]) -> None:
+        with clocks_computed(self._connection):
+            super().run_script(name, params)
 
 
 @pytest.fixture(scope="session")

@@ -189,7 +189,7 @@ def _load_all(waiting: list[_Parsed], opened: CaseWriter, options: IngestOptions
         writer.keep_property("prompt_key", str(options.prompt_key))
         neighbours += _neighbours_in(writer, options.run)
         loaded = {id(one): _load_one(writer, one, options, neighbours) for one in waiting}
-        writer.run_script("join", {"run": options.run})
+        writer.join(options.run)
         _LOG.info("joined what the sources of run %s say of the same requests", options.run)
         writer.settle_zones(options.run)
         writer.finish_sources({source_id: sum(report.rows.values()) for source_id, report in loaded.values()})

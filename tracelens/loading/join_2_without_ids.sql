@@ -1,3 +1,5 @@
+-- Nothing to do without rows of client_request.
+--
 -- Client files of which no row has an id that the server knows: rows are matched by lengths and times, or not at all.
 --
 -- Requests with the same token counts are candidates of each other.  Each pair of candidates allows an interval of the

@@ -1,3 +1,5 @@
+-- Nothing to do without rows of client_request.
+--
 -- Clocks with an unknown zero (monotonic stamps, seconds since the first send) are placed by nesting, as any other clock:
 -- laid roughly beside the server's first, then moved by the offset that nearly all shared requests allow.
 CREATE OR REPLACE TEMP TABLE zero_point AS

@@ -7,15 +7,16 @@ is planned over the rows of those before it.  A view whose rows do not fit into 
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Collection, Iterator
+from functools import cache, partial
 from typing import Final
 
 import duckdb
 
 from tracelens.store.events import close_events, open_events
-from tracelens.store.schema import apply_schema, columns_of, ddl, run_script
+from tracelens.store.schema import apply_schema, columns_of, ddl, has_rows, run_script
 
 KEPT: Final = frozenset((
     "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
@@ -26,8 +27,17 @@ _TIMING: Final = "_request_timing"
 """The join of all sources per request, with its pieces; the view `request` is its first columns."""
 _MORE: Final = {_TIMING: {"ttft_percentile_ratio": "DOUBLE"}}
 """Columns that rows have and their view has not."""
-_LOADING: Final = "_clock_line"
-"""The one of them that loading asks: it computes meanwhile."""
+_CLOCKS: Final = "_clock_line"
+"""The one of them that loading asks, while it computes."""
+_ROWS_OF: Final = {
+    "engine_state": "engine_sample", "queue_wait_estimate": "engine_sample", "binding_limit": "engine_state",
+    "run_setting": "server_setting", "metric_latency": "metric_sample", "gpu_alignment": "source WHERE side = 'gpu'", "gpu_load": "gpu_sample",
+    _CLOCKS: "client_request", "_client_pause": "client_request", "_stream_shape": "client_stream",
+    "_request_place": _TIMING, "_run_measure": _TIMING, "_latency_slice": _TIMING, "prompt_length_curve": "request",
+    "_curve_spread": "prompt_length_curve", "_tail_candidate": "request", "_tail_request": "_tail_candidate",
+    "tail_excess": "_tail_candidate", "tail_factors": "_tail_request",
+}  # fmt: skip
+"""Views that have no row without rows of a relation, and are not asked then: in a small case planning takes most of the time."""
 _LENGTHS: Final = 500_000
 """How many lengths of requests are held in memory at once, or one measure of them all, while quantiles are found."""
 _MADE: Final = re.compile(r"(?:--[^\n]*\n|\s)*CREATE (?:VIEW|MACRO) (\w+)")
@@ -42,27 +52,44 @@ def make_case(connection: duckdb.DuckDBPyConnection) -> None:
 def open_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Make a case ready for writing: events as a table of their own, no rows of views; before anything is written to it."""
     open_events(connection)
-    found = connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '_') AND ends_with(table_name, '_row')"
-    ).fetchall()
-    whole = {name for (name,) in found} == {_rows_of(view) for view in KEPT}
+    found = dict(
+        connection.execute(
+            "SELECT table_name, estimated_size > 0 FROM duckdb_tables() "
+            "WHERE starts_with(table_name, '_') AND ends_with(table_name, '_row')"
+        ).fetchall()
+    )
+    known = [view for view in KEPT if _rows_of(view) in found]
     connection.begin()
-    for (name,) in found:
+    for view in known:
+        if found.pop(_rows_of(view)):
+            _fill(connection, view, f"FROM {_rows_of(view)} LIMIT 0")
+    for name in found:
         connection.execute(f"DROP TABLE {name}")
     connection.commit()
-    if not whole:
+    if found or len(known) < len(KEPT):
         _make_views(connection, KEPT)
-    connection.execute(f"CREATE TEMP VIEW {_LOADING} AS {_selects()[_LOADING]}")
+
+
+@contextlib.contextmanager
+def clocks_computed(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """While loading lays the clocks of clients beside those of servers, their view computes."""
+    if not has_rows(connection, _ROWS_OF[_CLOCKS]):
+        yield
+        return
+    connection.execute(f"CREATE TEMP VIEW {_CLOCKS} AS {_selects()[_CLOCKS]}")
+    yield
+    connection.execute(f"DROP VIEW temp.{_CLOCKS}")
 
 
 def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Compute what the kept views read, each over those before it; then store the events of requests in little room."""
-    connection.execute(f"DROP VIEW temp.{_LOADING}")
     kept = set(KEPT)
+    filled = cache(partial(has_rows, connection))
     for view in filter(kept.__contains__, _selects()):
         connection.begin()
         try:
-            _compute(connection, view)
+            if view not in _ROWS_OF or filled(_ROWS_OF[view]):
+                _compute(connection, view)
             connection.commit()
         except duckdb.Error:
             connection.rollback()
@@ -73,32 +100,42 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _compute(connection: duckdb.DuckDBPyConnection, view: str) -> None:
-    rows = _rows_of(view)
     if view == _TIMING:
-        _compute_requests(connection, rows)
+        _compute_requests(connection)
     elif view == "_run_measure":
-        _compute_measures(connection, rows)
+        _compute_measures(connection)
     else:
-        connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {_selects()[view]}")
-    connection.execute(f"COMMENT ON TABLE {rows} IS 'Rows of {view}, computed when the last ingest ended.'")
+        _fill(connection, view, _selects()[view])
 
 
-def _compute_requests(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
+def _fill(connection: duckdb.DuckDBPyConnection, view: str, select: str) -> None:
+    """Make the table of a view's rows anew."""
+    connection.execute(f"CREATE OR REPLACE TABLE {_rows_of(view)} AS {select}")
+    _comment(connection, view)
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    said = f"Rows of {view}, computed when the last ingest ended."
+    connection.execute(f"COMMENT ON TABLE {_rows_of(view)} IS '{said}'")
+
+
+def _compute_requests(connection: duckdb.DuckDBPyConnection) -> None:
     """The rows of requests, and how each stands among those of its run."""
     selects = _selects()
     connection.execute(f"CREATE TEMP VIEW request AS {selects['request']}")
     numbered = "* REPLACE (row_number() OVER () AS request_no), NULL::DOUBLE AS ttft_percentile_ratio"
-    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS SELECT {numbered} FROM ({selects[_TIMING]})")  # noqa: S608
+    _fill(connection, _TIMING, f"SELECT {numbered} FROM ({selects[_TIMING]})")  # noqa: S608
     connection.execute("DROP VIEW temp.request")
     run_script(connection, "keep_request_timing", {})
 
 
-def _compute_measures(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
+def _compute_measures(connection: duckdb.DuckDBPyConnection) -> None:
     """Some measures after the others: the lengths of all requests under each are held in memory."""
     asked = f"SELECT _run_measures(), (SELECT count(*) FROM {_TIMING})"  # noqa: S608
     measures, requests = connection.execute(asked).fetchall()[0]
     at_once = max(_LENGTHS // max(requests, 1), 1)
-    connection.execute(f"CREATE OR REPLACE TABLE {rows} AS FROM _run_measure_of([]::VARCHAR[]) LIMIT 0")
+    rows = _rows_of("_run_measure")
+    _fill(connection, "_run_measure", f"FROM {rows} LIMIT 0")
     for first in range(0, len(measures), at_once):
         wanted = measures[first : first + at_once]
         connection.execute(
@@ -131,6 +168,7 @@ def _let_read(connection: duckdb.DuckDBPyConnection, view: str) -> set[str]:
     kinds = columns_of(connection, view) | _MORE.get(view, {})
     shape = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     connection.execute(f"CREATE TABLE IF NOT EXISTS {rows} ({shape})")
+    _comment(connection, view)
     columns = {view: "*"}
     if view == _TIMING:
         columns |= {"_request_percentile": "*", "request": ", ".join(columns_of(connection, "request"))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
@@ -32,6 +33,7 @@ READ_ONLY_SETTINGS: Final = {
     "memory_limit": f"{MOST_MEMORY_MIB}MiB",
 }
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
+_NEEDED: Final = re.compile(r"-- Nothing to do without rows of (\w+)\.\n")
 
 
 def ddl(*folders: str) -> Iterator[tuple[str, str]]:
@@ -96,16 +98,24 @@ def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]
     return [(table, column) for table, column in found if table in tables]
 
 
+def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
+    """Whether a table or view has any row; it may be named with a condition."""
+    return bool(connection.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchall())  # noqa: S608
+
+
 def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
     """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names.
 
-    A name such as ``join`` also stands for the files ``join_2_*.sql``, ``join_3_*.sql`` that continue it.
+    A name such as ``join`` also stands for the files ``join_2_*.sql``, ``join_3_*.sql`` that continue it.  A file that begins
+    with ``-- Nothing to do without rows of TABLE.`` is left out where that table has none.
     """
     folder = resources.loading()
-    paths = [folder / f"{name}.sql", *sorted(folder.glob(f"{name}_[0-9]_*.sql"))]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
-    for statement in connection.extract_statements(text):
-        connection.execute(statement, named_in(statement, params))
+    for path in [folder / f"{name}.sql", *sorted(folder.glob(f"{name}_[0-9]_*.sql"))]:
+        text = path.read_text(encoding="utf-8")
+        needed = _NEEDED.match(text)
+        if needed is None or has_rows(connection, needed[1]):
+            for statement in connection.extract_statements(text):
+                connection.execute(statement, named_in(statement, params))
 
 
 def named_in(statement: duckdb.Statement, params: Mapping[str, Any]) -> dict[str, Any] | None:

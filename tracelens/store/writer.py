@@ -21,8 +21,9 @@ import duckdb
 from tracelens import resources
 from tracelens.errors import CaseError
 from tracelens.store.allowance import KEEPER_MIB, WRITER_MIB, WRITER_SETTINGS, allow
+from tracelens.store.blank import place_blank
 from tracelens.store.holding import CaseLock
-from tracelens.store.keeping import keep_views, make_case, open_tables
+from tracelens.store.keeping import clocks_computed, keep_views, open_tables
 from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
@@ -128,11 +129,12 @@ class CaseWriter:
         if known:
             Store(self.path).close()
             shutil.copyfile(target, self._partial)
+        else:
+            place_blank(self._partial)
+        self._partial.chmod(0o600)
         connection = duckdb.connect(str(self._partial), config=dict(WRITER_SETTINGS))
         connection.execute(SILENT)
-        self._partial.chmod(0o600)
         if not known:
-            make_case(connection)
             connection.execute(
                 "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
                 {"v": schema_version()},
@@ -218,7 +220,7 @@ class CaseWriter:
         ):
             return {}
         for name in ("metrics_engine", "metrics_gpu"):
-            self.run_script(name, {"run": run_id, "source": source_id})
+            run_script(self._connection, name, {"run": run_id, "source": source_id})
         tables = ("engine_sample", "gpu_sample", "server_setting")
         return {table: count for table in tables if (count := self._count(table, source_id))}
 
@@ -282,6 +284,7 @@ class CaseWriter:
                 {"zone": zone_s, "said": said, "id": source_id},
             )
 
-    def run_script(self, name: str, params: Mapping[str, Any] | None = None) -> None:
-        """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names."""
-        run_script(self._connection, name, params or {})
+    def join(self, run_id: str) -> None:
+        """Join what the sources of a run say of the same requests (``loading/join.sql``)."""
+        with clocks_computed(self._connection):
+            run_script(self._connection, "join", {"run": run_id})

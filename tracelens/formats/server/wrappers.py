@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import polars as pl
@@ -49,17 +50,24 @@ _PROOF: Final = rf"(?:{_SECOND})?{INNER}"
 """What shows that a wrapper stands rightly in front of it; two may stand on a line."""
 _PARTICULAR: Final = "|".join(_anonymous(form.pattern) for form in WRAPPERS if form.particular)
 _PLAIN: Final = re.compile(PLAIN)
-_SURE: Final = {form.name: re.compile(_anonymous(form.pattern) + _PROOF) for form in WRAPPERS}
 _COMPILED: Final = {form.name: re.compile(form.pattern) for form in WRAPPERS}
 _BY_NAME: Final = {form.name: form for form in WRAPPERS}
 
 
-_LOG_LINE: Final = re.compile(rf"(?:{_SECOND})?{PLAIN}")
+# Patterns with every wrapper in them take milliseconds to compile: where they are asked for.
+@cache
+def _sure(form: WrapperForm) -> re.Pattern[str]:
+    return re.compile(_anonymous(form.pattern) + _PROOF)
+
+
+@cache
+def _log_line() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_SECOND})?{PLAIN}")
 
 
 def is_log_line(text: str) -> bool:
     """Whether a text begins as a log line does, perhaps in a wrapper."""
-    return _LOG_LINE.match(text) is not None
+    return _log_line().match(text) is not None
 
 
 def detect(lines: Sequence[str]) -> tuple[str, ...]:
@@ -80,15 +88,14 @@ def _commonest(lines: list[str]) -> str | None:
     for form in WRAPPERS:
         if form.alone:
             continue
-        fits = [line for line in lines if _SURE[form.name].match(line)]
+        shaped = [line for line in lines if _COMPILED[form.name].match(line)]
+        fits = [line for line in shaped if _sure(form).match(line)]
         sure, alike = len(fits), sum(1 for line in fits if _PLAIN.match(line))
-        if sure > plain - alike and (sure >= _MIN_SHARE * len(lines) or _fits_nearly_all(form, lines)):
+        if sure > plain - alike and (
+            sure >= _MIN_SHARE * len(lines) or len(shaped) >= _NEARLY_ALL * len(lines)
+        ):
             return form.name
     return None
-
-
-def _fits_nearly_all(form: WrapperForm, lines: list[str]) -> bool:
-    return sum(1 for line in lines if _COMPILED[form.name].match(line)) >= _NEARLY_ALL * len(lines)
 
 
 _OWN_PREFIX: Final = re.compile(rf"^{PREFIX}([^'\"{{}}]{{1,100}}?)(?:{PREFIX}{_LOG_HEAD})")
