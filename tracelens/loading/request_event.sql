@@ -101,7 +101,7 @@ HAVING count(*) FILTER (WHERE event = 'received') > 1 OR count(*) FILTER (WHERE 
 
 -- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
 CREATE OR REPLACE TEMP TABLE again AS
-WITH lived AS MATERIALIZED (
+WITH repeating AS MATERIALIZED (
     SELECT
         request_id,
         line_no,
@@ -123,13 +123,13 @@ server_start AS (
 
 turn AS (
     SELECT
-        lived.request_id,
-        lived.line_no,
-        CASE WHEN lived.event IN ('received', 'added') THEN 'begins' ELSE 'ends' END AS turn,
-        len(list_filter(server_start.line_nos, LAMBDA s: s < lived.line_no)) AS start_no
-    FROM lived
+        repeating.request_id,
+        repeating.line_no,
+        CASE WHEN repeating.event IN ('received', 'added') THEN 'begins' ELSE 'ends' END AS turn,
+        len(list_filter(server_start.line_nos, LAMBDA s: s < repeating.line_no)) AS start_no
+    FROM repeating
     CROSS JOIN server_start
-    WHERE lived.event <> 'added' OR NOT lived.is_received
+    WHERE repeating.event <> 'added' OR NOT repeating.is_received
 ),
 
 told AS (
@@ -155,24 +155,21 @@ FROM told
 WHERE is_again
 GROUP BY request_id;
 
-WITH lived AS NOT MATERIALIZED (
-    SELECT
-        named.*,
-        1 + len(list_filter(again.line_nos, LAMBDA s: s <= named.line_no)) AS life_no
-    FROM named
-    LEFT JOIN again ON named.request_id = again.request_id
-),
+CREATE OR REPLACE TEMP VIEW lived AS
+SELECT
+    named.*,
+    1 + len(list_filter(again.line_nos, LAMBDA s: s <= named.line_no)) AS life_no
+FROM named
+LEFT JOIN again ON named.request_id = again.request_id;
 
-numbered AS NOT MATERIALIZED (
-    SELECT * REPLACE (CASE WHEN life_no > 1 THEN request_id || '#' || life_no ELSE request_id END AS request_id)
-    FROM lived
-)
-
-SELECT * EXCLUDE (life_no)
-FROM numbered
-WHERE event <> 'first_token'
-UNION ALL
-SELECT * EXCLUDE (life_no)
-FROM numbered
+CREATE OR REPLACE TEMP TABLE later_token AS
+SELECT line_no
+FROM lived
 WHERE event = 'first_token'
-QUALIFY row_number() OVER (PARTITION BY logged_id, life_no ORDER BY line_no) = 1
+QUALIFY row_number() OVER (PARTITION BY logged_id, life_no ORDER BY line_no) > 1;
+
+SELECT
+    * EXCLUDE (life_no)
+    REPLACE (CASE WHEN life_no > 1 THEN request_id || '#' || life_no ELSE request_id END AS request_id)
+FROM lived
+WHERE event <> 'first_token' OR line_no NOT IN (SELECT later_token.line_no FROM later_token)
