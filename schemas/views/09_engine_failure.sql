@@ -1,3 +1,7 @@
+-- Sources of a server's side that a host or its orchestrator wrote about the server, not the server itself.
+CREATE MACRO _is_of_host(format) AS
+format IN ('kernel_log', 'pod_description');
+
 -- Words of errors after which an engine makes no further step: the device, a collective or the memory failed it.
 CREATE MACRO _is_fatal(message) AS
 regexp_matches(
@@ -77,16 +81,18 @@ asked AS (
     WHERE message LIKE '%Application startup complete%'
 ),
 
--- A host's own log can go back for months: what it says counts for the time of the server's, with some hours where no zone is known.
+-- A host's own log goes back for months, a pod tells of its container before: what they say counts for the time of the server's
+-- log, with some hours where no zone is known, or where it may be the log of the next container.
 told_by_host AS (
     SELECT
         host.source_id,
-        min(server.first_ts) - CASE WHEN host.clock = 'utc' THEN INTERVAL 1 MINUTE ELSE INTERVAL 14 HOURS END AS from_ts,
+        min(server.first_ts)
+        - CASE WHEN host.clock = 'utc' AND host.format = 'kernel_log' THEN INTERVAL 1 MINUTE ELSE INTERVAL 14 HOURS END AS from_ts,
         max(server.last_ts) + CASE WHEN host.clock = 'utc' THEN INTERVAL 15 MINUTES ELSE INTERVAL 14 HOURS END AS to_ts
     FROM source AS host
-    INNER JOIN source AS server ON host.run_id = server.run_id AND server.side = 'server' AND server.format <> 'kernel_log'
-    WHERE host.format = 'kernel_log'
-    GROUP BY host.source_id, host.clock
+    INNER JOIN source AS server ON host.run_id = server.run_id AND server.side = 'server' AND NOT _is_of_host(server.format)
+    WHERE _is_of_host(host.format)
+    GROUP BY host.source_id, host.clock, host.format
 ),
 
 suspect AS (

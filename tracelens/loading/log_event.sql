@@ -14,7 +14,7 @@ keyed AS (
         *,
         CASE
             WHEN level IS NULL THEN 'bare'
-            WHEN process IN ('kernel', 'systemd', 'shell', 'Slurm') THEN NULL
+            WHEN process IN ('kernel', 'systemd', 'shell', 'Slurm', 'kubelet') THEN NULL
             WHEN level IN ('ERROR', 'CRITICAL') THEN concat_ws('|', process, level, event_ts, origin)
         END AS record_key,
         CASE WHEN level IS NULL THEN 'bare' ELSE coalesce(process, '') END AS writer

@@ -18,6 +18,7 @@ from tracelens.formats.gpu import (
     nvidia_smi_table,
     nvidia_smi_xml,
     nvitop,
+    pod_description,
     sampled_table,
     vendor_tables,
     vmstat,
@@ -42,4 +43,5 @@ FORMATS: Final[tuple[Format, ...]] = (
     vmstat.FORMAT,
     host_env.FORMAT,
     kernel_log.FORMAT,
+    pod_description.FORMAT,
 )

@@ -46,7 +46,9 @@ _QUOTA: Final = r"^(\d{1,12}) (\d{1,12})$"
 
 
 def sniff(head: Head) -> Claim | None:
-    """Claim a short list of pairs with at least one key that is known."""
+    """Claim a short list of pairs with at least one key that is known; the description of a pod is another format's."""
+    if "Containers:" in head.lines:
+        return None
     said = [line for line in (*head.lines, *head.sampled) if not _NOTE.match(line)]
     known = sum(1 for line in said if _KNOWN.match(line))
     pairs = sum(1 for line in said if _KNOWN.match(line) or _PAIR.match(line))

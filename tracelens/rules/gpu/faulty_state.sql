@@ -186,7 +186,7 @@ able AS (
     -- So can a kernel log that goes from before the server's log until after it.
     SELECT kernel.run_id
     FROM source AS kernel
-    INNER JOIN source AS server ON kernel.run_id = server.run_id AND server.side = 'server' AND server.format <> 'kernel_log'
+    INNER JOIN source AS server ON kernel.run_id = server.run_id AND server.side = 'server' AND NOT _is_of_host(server.format)
     WHERE kernel.format = 'kernel_log'
     GROUP BY kernel.run_id, kernel.source_id
     HAVING any_value(kernel.first_ts) <= min(server.first_ts) AND any_value(kernel.last_ts) >= max(server.last_ts)

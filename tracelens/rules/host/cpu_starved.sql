@@ -4,8 +4,8 @@ belief = "The new version is slower, or the GPU is too small."
 cause = "cpu-starved-host"
 severity = "critical"
 needs = []
-missing = ["the host's CPU limits beside the log: nproc, OMP_NUM_THREADS, /sys/fs/cgroup/cpu.max and cpu.stat, one key=value a line"]
-message = "{form}; decode gives {measured_seat_tps} per running request."
+missing = ["the host's CPU limits beside the log: nproc, OMP_NUM_THREADS, /sys/fs/cgroup/cpu.max and cpu.stat, one key=value a line; or kubectl describe pod"]
+message = "{form}{pace}."
 verdict = "The host's CPU limit starves the server ({form}): set OMP_NUM_THREADS to the cores of the quota, then raise the quota; the GPU is not the limit."
 
 [params]
@@ -98,6 +98,7 @@ SELECT
         WHEN is_throttled THEN round(100 * throttled_ratio)::INTEGER || ' % of the periods were throttled'
         ELSE 'threads and quota match'
     END AS form,
+    coalesce('; decode gives ' || round(seat_tps, 1) || ' tokens/s per running request', '') AS pace,
     seat_tps AS measured_seat_tps,
     thread_count / quota_cores AS measured_threads_per_core_ratio,
     throttled_ratio AS measured_throttled_ratio,
