@@ -147,16 +147,7 @@ failure AS (
             SELECT 1
             FROM asked
             WHERE asked.source_id = bound.source_id AND asked.line_no BETWEEN coalesce(bound.earlier_start_line, 0) AND bound.line_no
-        )
-        AND (
-            bound.earlier_start_line IS NOT NULL
-            OR regexp_matches(
-                bound.message,
-                'failed to start|initiali[sz]|_init_|__init__|load_model|load_weights|profile_run|capture_model'
-                || '|cache blocks|stored in KV cache|available KV cache memory|from_engine_args'
-                || '|[Ff]ree memory on device|run_server|in <module>'
-            )
-        ) AS is_start
+        ) AS is_unasked
     FROM bound
     WHERE
         NOT EXISTS (
@@ -212,7 +203,13 @@ trouble AS (
             split_part(split_part(e.message, chr(10), 1), ' total-vm:', 1)
         )) AS said,
         regexp_matches(e.message, 'Error: |Exception: |CUDA error: |Fatal Python error: ') AS names_error,
-        _is_of_memory(e.message) AS is_of_memory
+        _is_of_memory(e.message) AS is_of_memory,
+        regexp_matches(
+            e.message,
+            'failed to start|initiali[sz]|_init_|__init__|load_model|load_weights|profile_run|capture_model'
+            || '|cache blocks|stored in KV cache|available KV cache memory|from_engine_args'
+            || '|[Ff]ree memory on device|run_server|in <module>|[Ww]arm-?up'
+        ) AS is_of_start
     FROM first_failure
     INNER JOIN log_event AS e
         ON
@@ -231,22 +228,23 @@ told AS (
         run_id,
         coalesce(min_by(said, line_no) FILTER (WHERE names_error), min_by(said, line_no)) AS said,
         bool_or(is_of_memory) AS is_of_memory,
+        bool_or(is_of_start) AS is_of_start,
         arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 4) AS evidence
     FROM trouble
     GROUP BY run_id
 ),
 
--- Long words of it end with a sentence.
+-- Long words of it end with a sentence, or a word: half a number would be a wrong one.
 reason AS (
     SELECT
         *,
-        rtrim(
-            CASE
-                WHEN length(said) <= 160 THEN said
-                ELSE coalesce(nullif(regexp_extract(left(said, 160), '^(.*)[.] ', 1), ''), left(said, 157) || '...')
-            END,
-            '. '
-        ) AS reason
+        CASE
+            WHEN length(said) <= 160 THEN rtrim(said, '. ')
+            ELSE coalesce(
+                    nullif(regexp_extract(left(said, 160), '^(.*)[.] ', 1), ''),
+                    regexp_replace(left(said, 157), '\s\S*$', '') || ' ...'
+                )
+        END AS reason
     FROM told
 )
 
@@ -256,7 +254,8 @@ SELECT
     first_failure.line_no,
     first_failure.event_ts,
     first_failure.is_stated,
-    first_failure.is_start,
+    first_failure.is_unasked
+    AND (first_failure.earlier_start_line IS NOT NULL OR coalesce(reason.is_of_start, FALSE)) AS is_start,
     coalesce(reason.is_of_memory, FALSE) AS is_of_memory,
     coalesce(reason.reason, '') AS reason,
     coalesce(reason.evidence, []) AS evidence

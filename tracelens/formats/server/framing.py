@@ -30,6 +30,10 @@ _PARTS: Final = rf"(?P<processes>{PREFIX})(?P<level>{LEVELS}) (?P<stamp>\d\d-\d\
 HEADER: Final = rf"^(?P<header>{_PARTS} ?)"
 """The header of one line, colours and line end already off."""
 
+_BOX: Final = r"^[│┃║] ?(.*?)\s*[│┃║]?$"
+_IN_BOX: Final = r"^(?:\x1b\S*?m)?[│┃║]"
+"""A line in the frame that a terminal program (k9s, lazydocker, rich) draws around its window."""
+
 _CUT_NUMBER: Final = r"[+-]?\d[\d.,]*(?:[eE][+-]?\d*)?$"
 _CUT_WORD: Final = r"[\w.,:/+-]+$"
 _WORDS_COUNT: Final = (
@@ -53,7 +57,10 @@ def without_colours(lines: pl.DataFrame) -> pl.DataFrame:
         text = text.str.replace_all(ANSI, "")
     if has_return:
         text = text.str.strip_chars_end("\r")
-    return lines.with_columns(text) if has_escape or has_return else lines
+    has_box = lines["text"].str.contains(_IN_BOX).any()
+    if has_box:
+        text = text.str.replace(_BOX, "${1}")
+    return lines.with_columns(text) if has_escape or has_return or has_box else lines
 
 
 def without_cut_end(lines: pl.DataFrame) -> pl.DataFrame:
@@ -79,7 +86,10 @@ def clean(lines: pl.DataFrame) -> pl.DataFrame:
         text = text.str.replace_all(ANSI, "")
     if has_return:
         text = text.str.strip_chars_end("\r").str.replace(r"^(?s:.*)\r", "")
-    return lines.with_columns(text) if has_escape or has_return else lines
+    has_box = lines["text"].str.contains(_IN_BOX).any()
+    if has_box:
+        text = text.str.replace(_BOX, "${1}")
+    return lines.with_columns(text) if has_escape or has_return or has_box else lines
 
 
 def split_header(lines: pl.DataFrame) -> pl.DataFrame:

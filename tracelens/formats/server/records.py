@@ -26,7 +26,7 @@ _DATE: Final = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATED: Final = (
     rf"^(?P<processes>(?:\([^()]*? pid=\d+[^()]*\) ?)*)"
     rf"(?:\[?(?P<dated>{_DATE})(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?{_SEP}"
-    rf"(?:\[?(?P<level>{_LEVELS})\]?{_SEP}\[?(?P<origin>{_ORIGIN})\]?"
+    rf"(?:\[?(?P<level>{_LEVELS})\]?{_SEP}(?:\d{{1,7}} \[|\[?)(?P<origin>{_ORIGIN})\]?"
     rf"|\[?(?P<origin_first>{_ORIGIN})\]?{_SEP}\[?(?P<level_last>{_LEVELS})\]?)"
     rf"(?: - | \| |: | +)|\[?(?P<level_before>{_LEVELS})\]? +\[?(?P<dated_after>{_DATE})(?P<zone_after>Z|[+-]\d\d:?\d\d)?\]? \[?(?P<origin_after>[^\]\s]+:\d+)\] "
     rf"|(?P<level_basic>{_LEVELS}):(?P<origin_basic>[A-Za-z_][\w.]*):)"

@@ -24,7 +24,7 @@ _TRACEBACK: Final = (
     # What C++, PyTorch and Python write below their exceptions in a process that ends by itself.
     r"  what\(\):  |frame #\d+: |Exception raised from |"
     r"CUDA kernel errors might be asynchronously reported|For debugging consider passing CUDA_LAUNCH_BLOCKING|Compile with `TORCH_USE_CUDA_DSA`|"
-    r"Extension modules: |(?:Current t|T)hread 0x[0-9a-f]+ )"
+    r"Extension modules: |(?:Current t|T)hread 0x[0-9a-f]+ |(?:\([^()]*? pid=\d+[^()]*\) ?)*Process [\w.-]+:$)"
 )
 _PROGRESS: Final = r"\d+%\|.*\||\d+% Completed \||\d+(?:\.\d+)?(?:it|s)/(?:s|it)\b|^\s*\d+%"
 MAX_MESSAGE_CHARS: Final = 2048
@@ -35,8 +35,8 @@ EVENT_SCHEMA: Final[dict[str, Any]] = {
 _LONG_PROGRESS: Final = "Compiling FSM index"
 """A progress bar that a request waits for; bars of loading and capturing are no event."""
 
-_GLOG: Final = r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[rank\d+\]:?)?\[?([EWIF])(?:(\d{2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b| )([\w./-]+:\d+)\] (?s:(.*))$"
-"""With the time of day from PyTorch 2.3 on, without one before."""
+_GLOG: Final = r"^(?:\([^()]*? pid=\d+[^()]*\) ?)*(?:\[rank\d+\]:?)?\[?([EWIF])(?:(\d{1,2})(\d{2}) (\d\d:\d\d:\d\d)\.\d+ .*?\b| )([\w./-]+:\d+)\] (?s:(.*))$"
+"""With the time of day from PyTorch 2.3 on (the month in as many digits as it has), without one before."""
 _PYTHON_WARNING: Final = r"^\S+\.py:\d+: ([A-Z]\w*Warning: (?s:.*))$"
 _FOREIGN: Final = (
     # writer, pattern with the level as its group
@@ -203,7 +203,14 @@ def _as_said(lines: pl.DataFrame, said: _Said) -> pl.DataFrame:
 def _glog_stamp() -> pl.Expr:
     parts = [_text(_GLOG, n) for n in (2, 3, 4)]
     text = pl.concat_str(
-        [pl.lit(f"{PLACEHOLDER_YEAR}-"), parts[0], pl.lit("-"), parts[1], pl.lit(" "), parts[2]]
+        [
+            pl.lit(f"{PLACEHOLDER_YEAR}-"),
+            parts[0].str.pad_start(2, "0"),
+            pl.lit("-"),
+            parts[1],
+            pl.lit(" "),
+            parts[2],
+        ]
     )
     return text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
 

@@ -3,7 +3,7 @@
     [2025-02-27 04:46:39 TP0] Decode batch. #running-req: 8, #token: 62531, token usage: 0.12, gen throughput ...
     [2026-04-05 20:02:49] INFO:     127.0.0.1:40262 - "POST /v1/chat/completions HTTP/1.1" 200 OK
 
-Stamps are local, one second (milliseconds with SGLANG_LOG_MS); lines have no level.  A decode line comes every 40
+Stamps are local, one second (milliseconds with SGLANG_LOG_MS), here and there pasted without their day; lines have no level.  A decode line comes every 40
 steps and says what they made; a prefill line comes with each prefill batch.  Source: ``scheduler_metrics_mixin.py``.
 """
 
@@ -14,7 +14,17 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of
+from tracelens.formats.base import (
+    PLACEHOLDER_YEAR,
+    Chunk,
+    Claim,
+    Clock,
+    Format,
+    Head,
+    Parsed,
+    Side,
+    issues_of,
+)
 from tracelens.formats.server import framing, server_lines, sglang_times
 from tracelens.formats.server.access import access_lines
 from tracelens.formats.server.python_text import arguments
@@ -22,12 +32,12 @@ from tracelens.formats.server.vllm_settings import SETTING_SCHEMA
 
 # Progress bars and wrappers may stand before the header; the first one on the line counts.
 _HEADER: Final = (
-    r"^.*?\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,6}))?"
+    r"^.*?\[(?P<stamp>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,6}))?"
     r"(?P<process>(?: [A-Z]+\d+)*)\] ?(?P<message>(?s:.*))$"
 )
 _BATCH: Final = r"^(?:Decode|Prefill) batch"
 _SIGNS: Final = re.compile(
-    r"^.{0,200}?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,\d]*(?: [A-Z]+\d+)*\] "
+    r"^.{0,200}?\[(?P<day>\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d[.,\d]*(?: [A-Z]+\d+)*\] "
     r"(?:(?:Decode|Prefill) batch(?: \[\d+\])?[.,] #|server_args=ServerArgs\(|The server is fired up and ready to roll)"
 )
 _ANSI: Final = re.compile(framing.ANSI)
@@ -80,11 +90,13 @@ SAME_AS: Final = {
 def sniff(head: Head) -> Claim | None:
     """Claim a file with a batch, arguments or ready line of SGLang behind its header."""
     lines = [_ANSI.sub("", line[:1000]) for line in (*head.lines, *head.sampled)]
-    found = next((line for line in lines if _SIGNS.search(line)), None)
+    found = next((found for line in lines if (found := _SIGNS.search(line))), None)
     if found is None:
         return None
     comma = any("Decode batch, #" in line or "Prefill batch, #" in line for line in lines)
-    return Claim("0.5 and later" if comma else "0.4 and older", Clock.LOCAL)
+    return Claim(
+        "0.5 and later" if comma else "0.4 and older", Clock.LOCAL if found["day"] else Clock.DAYLESS
+    )
 
 
 def parse(chunk: Chunk) -> Parsed:
@@ -125,7 +137,9 @@ def parse(chunk: Chunk) -> Parsed:
 def _split(lines: pl.DataFrame) -> pl.DataFrame:
     """Add ``stamp, error_s, process, message`` and ``after``, the last stamp up to the line."""
     split = lines.with_columns(pl.col("text").str.extract_groups(_HEADER).struct.unnest())
-    whole = pl.concat_str("stamp", pl.lit("."), pl.col("fraction").fill_null("0").str.pad_end(6, "0"))
+    has_day = pl.col("stamp").str.len_chars() > len("HH:MM:SS")
+    day = pl.when(has_day).then(pl.lit("")).otherwise(pl.lit(f"{PLACEHOLDER_YEAR}-01-01 "))
+    whole = pl.concat_str(day, "stamp", pl.lit("."), pl.col("fraction").fill_null("0").str.pad_end(6, "0"))
     split = split.with_columns(
         stamp=whole.str.to_datetime("%Y-%m-%d %H:%M:%S%.6f", strict=False, time_unit="us"),
         error_s=pl.when(pl.col("fraction").is_null()).then(1.0).otherwise(0.001),
@@ -139,7 +153,7 @@ def _split(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _samples(batches: pl.DataFrame) -> pl.DataFrame:
-    """Batch lines as rows of `engine_sample`; cut ones, without their two counts, drop out."""
+    """Batch lines as rows of `engine_sample`; cut ones, without what runs and either what waits or the tokens, drop out."""
     columns = {
         column: pl.coalesce(_part(label) for label in labels) * worth
         for column, (labels, worth) in _PARTS.items()
@@ -154,7 +168,12 @@ def _samples(batches: pl.DataFrame) -> pl.DataFrame:
         engine_index=pl.col("process").str.extract(r"\bDP(\d{1,6})\b").cast(pl.Int32).fill_null(0),
         engine_count=pl.lit(1, pl.Int32),
     )
-    return rows.drop_nulls(_COUNTS).join(_other(batches), on="line_no", how="left", maintain_order="left")
+    is_told = pl.any_horizontal(pl.col("waiting_count", "generation_tps").is_not_null())
+    return (
+        rows.drop_nulls("running_count")
+        .filter(is_told)
+        .join(_other(batches), on="line_no", how="left", maintain_order="left")
+    )
 
 
 def _part(label: str) -> pl.Expr:

@@ -23,7 +23,9 @@ def kinds_of(read: pl.DataFrame, *, bare: bool) -> pl.DataFrame:
 
     Without a header only a whole stats line counts, unless the file is `bare`: has no headers at all.
     """
-    whole = records.without_repeat(read.with_columns(message=pl.col("message").fill_null(pl.col("text"))))
+    whole = records.without_repeat(
+        read.with_columns(message=pl.col("message").fill_null(pl.col("text").str.strip_chars("` ")))
+    )
     mended = rejoin(whole.with_columns(kind=_by_form(whole)))
     is_bare = pl.col("level").is_null() & pl.col("kind").is_not_null()
     if not mended.select(is_bare.any()).item():

@@ -20,7 +20,6 @@ _PERHAPS: Final = re.compile(
 _STATS: Final = re.compile(
     r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
 )
-_ANSI: Final = re.compile(framing.ANSI)
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
 _NEWEST_FIRST: Final = "its newest line comes first, and what follows what decides here; turn it round: tac FILE | tracelens ingest -"
@@ -35,7 +34,9 @@ def sniff(head: Head) -> Claim | None:
     whole = (*head.lines, *head.sampled)
     if not any(_PERHAPS.search(line) for line in whole) or is_load_output(whole):
         return None
-    first, sampled = ([_ANSI.sub("", line) for line in lines] for lines in (head.lines, head.sampled))
+    first, sampled = (
+        framing.without_colours(_frame(list(lines)))["text"].to_list() for lines in (head.lines, head.sampled)
+    )
     columns = hard_wraps.width(first)
     lines = [line for line in (*_mended(first, columns), *_mended(sampled, columns)) if line.strip()]
     names = wrappers.detect(lines)

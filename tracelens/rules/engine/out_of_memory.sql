@@ -71,6 +71,8 @@ SELECT
             THEN 'weights and activations left nothing for the KV cache: look what else is on the GPU, then raise --gpu-memory-utilization'
         WHEN regexp_matches(f.reason, '[Ff]ree memory on device')
             THEN 'another process holds memory of that GPU (nvidia-smi): end it, or lower --gpu-memory-utilization'
+        WHEN runs.is_other
+            THEN 'lower the limit that the message names (--max-batch-prefill-tokens, --mem-fraction-static), or what a step may hold'
         WHEN f.is_start
             THEN 'see what else is on it, then lower --max-model-len and --max-num-seqs; weights too big need quantisation or more GPUs'
         ELSE 'lower --gpu-memory-utilization a little, so that a step has room, or --max-num-batched-tokens, so that it needs less'
@@ -78,7 +80,8 @@ SELECT
 FROM (
     SELECT
         run_id,
-        bool_or(format IN ('vllm_log', 'tgi_log', 'sglang_log')) AS has_log
+        bool_or(format IN ('vllm_log', 'tgi_log', 'sglang_log')) AS has_log,
+        bool_or(format IN ('tgi_log', 'sglang_log')) AS is_other
     FROM source
     GROUP BY run_id
 ) AS runs

@@ -26,8 +26,8 @@ Decoding goes on, seats and KV blocks are free, no prompt is computed, and reque
 
 ## How it is detected
 Of the samples in which requests wait while tokens flow, `min_unexplained_ratio` (at least `min_samples_count`) show
-neither full seats, nor a full cache, nor deferral, nor prompt tokens in the line itself or in the lines beside it
-(prompts are counted in lumps when they are done).
+neither full seats, nor a full cache, nor prompt tokens in the line itself or in the lines beside it
+(prompts are counted in lumps when they are done), or that the scheduler itself holds them back (Deferred).
 
 ## What to do
 Collect what names it: request lines, adapter names, newer versions' deferred counts.
@@ -49,8 +49,8 @@ WITH sample AS (
 named AS (
     SELECT
         *,
-        waits_for = 'unknown' AND (near_prompt_tps = 0 OR has_remote_kv) AND generation_tps IS NOT NULL AND running_count > 0
-            AS is_unexplained
+        generation_tps IS NOT NULL AND running_count > 0
+        AND (waits_for = 'deferred' OR (waits_for = 'unknown' AND (near_prompt_tps = 0 OR has_remote_kv))) AS is_unexplained
     FROM sample
     WHERE waiting_count > 0 AND waits_for <> 'stalled'
 ),
@@ -65,6 +65,7 @@ counted AS (
         max(kv_cache_usage_ratio) FILTER (WHERE is_unexplained) AS kv_ratio,
         bool_and(seat_count IS NOT NULL) AS has_seats,
         bool_or(has_remote_kv AND is_unexplained) AS has_remote_kv,
+        bool_or(waits_for = 'deferred' AND is_unexplained) AS is_deferred,
         min(sample_ts) FILTER (WHERE is_unexplained) AS from_ts,
         max(sample_ts) FILTER (WHERE is_unexplained) AS to_ts,
         arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 5) FILTER (WHERE is_unexplained)
@@ -113,7 +114,11 @@ SELECT
     $min_unexplained_ratio AS threshold_unexplained_ratio,
     counted.waiting_count AS measured_waiting_count,
     counted.running_count AS measured_running_count,
-    CASE WHEN counted.has_remote_kv THEN 'prompts came computed from another engine' ELSE 'no prompt was being computed' END AS prompt_text,
+    CASE
+        WHEN counted.is_deferred THEN 'the scheduler held them back (Deferred)'
+        WHEN counted.has_remote_kv THEN 'prompts came computed from another engine'
+        ELSE 'no prompt was being computed'
+    END AS prompt_text,
     CASE
         WHEN transfer.transfer_s > 0
             THEN format(
@@ -124,6 +129,8 @@ SELECT
         ELSE ''
     END AS transfer_text,
     CASE
+        WHEN counted.is_deferred
+            THEN 'the scheduler holds them back; look at LoRA slots (--max-loras), grammars that are compiled, and KV transfer'
         WHEN counted.has_remote_kv
             THEN 'they most likely wait for KV blocks of the engine that prefills; '
                 || 'look at KV transfer (its transport, RDMA or NVLink) and at that engine''s own queue'
