@@ -50,3 +50,10 @@ def test_between_stats_lines_a_scrape_says_what_waited() -> None:
 def test_without_scrapes_a_stats_line_speaks_for_the_time_before_it() -> None:
     found = lanes(STATS, scraped=[])
     assert [row["waiting_count"] for row in found[:3]] == [8, 0, 0]
+
+
+def test_scrapes_without_a_gauge_of_the_cache_leave_it_to_the_lines() -> None:
+    stats = [row | {"kv_cache_usage_ratio": 0.984} for row in STATS]
+    found = lanes(stats + SCRAPES, scraped=[2])
+    assert [row["waiting_count"] for row in found[:9]] == [8, 8, 6, 6, 4, 4, 2, 2, 0]
+    assert {row["kv_cache_usage_ratio"] for row in found[1:9]} == {0.984}

@@ -247,3 +247,30 @@ def test_every_number_opens_its_screen_and_esc_leaves_it(driven, demo_path) -> N
             assert drive.view.NAME == "overview"
 
     driven(demo_path, steps, size=(140, 45))
+
+
+def test_on_a_small_terminal_the_keys_reach_all_of_the_first_screen(driven, demo_path, two_path) -> None:
+    async def with_findings(drive) -> None:
+        await drive.press("down")
+        assert "▸ ● critical    Most of the time to first token" in drive.text()
+        assert "the data " in drive.text()
+        await drive.press("end", "end")
+        assert "to know it next time, record:" in drive.text()
+        await drive.press("home", "home")
+        assert "p99 TTFT of 11.7 s is 97 % queue" in drive.text()
+
+    async def without(drive) -> None:
+        await drive.press("pagedown", "pagedown", "pagedown")
+        assert "to know it next time, record:" in drive.text()
+
+    driven(demo_path, with_findings, size=(80, 24))
+    driven(two_path, without, size=(80, 24))
+
+
+def test_a_click_opens_the_row_that_is_under_it(driven, demo_path) -> None:
+    async def steps(drive) -> None:
+        place = next(place for place, line in enumerate(drive.text().splitlines()) if "▲ warning" in line)
+        await drive.pilot.click(offset=(20, place))
+        assert drive.view.findings.cursor == 2
+
+    driven(demo_path, steps, size=(160, 45))

@@ -20,6 +20,9 @@ def test_a_query_runs_and_its_rows_are_there(driven, demo_path) -> None:
         await drive.press("f5")
         assert "error:" in drive.text()
         assert "nowhere" in drive.text()
+        lines = drive.text().splitlines()
+        place = next(place for place, line in enumerate(lines) if line.startswith(" LINE 1:"))
+        assert lines[place + 1].index("^") == lines[place].index("nowhere")
         await drive.press("escape")
         assert drive.view.NAME == "overview"
 

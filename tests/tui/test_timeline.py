@@ -83,3 +83,20 @@ def test_an_empty_case_has_no_time_and_says_so(driven, empty_path) -> None:
         assert drive.view.NAME == "timeline"
 
     driven(empty_path, steps, first=("timeline", ""), size=(80, 24))
+
+
+def test_a_window_that_is_out_of_view_shades_nothing(driven, demo_path) -> None:
+    from tracelens.tui.ink import DARK_INK
+    from tracelens.tui.screens.timeline_parts import lane_lines
+
+    async def steps(drive) -> None:
+        await drive.press("space", "space")
+        assert shaded(drive)
+        await drive.press(*["plus"] * 3, *["right_square_bracket"] * 4)
+        assert not shaded(drive)
+
+    def shaded(drive) -> bool:
+        lines = lane_lines(drive.view.scene, 120, DARK_INK)
+        return any(span.style == DARK_INK.faint_cursor for line in lines for span in line.spans)
+
+    driven(demo_path, steps, first=("timeline", ""))

@@ -39,6 +39,10 @@ class Prompt(ModalScreen[str | None]):
             yield Input(self._text, select_on_focus=True)
             yield Static(Text(self._hint), markup=False, classes="hint")
 
+    def on_mount(self) -> None:
+        """Notices would stand on the line that is written."""
+        self.app.clear_notifications()
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take the line, unless it will not do."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -19,16 +20,18 @@ SILENT: Final = "·"
 """A piece of time in which no source says anything."""
 LIMITS: Final = {
     "seats": ("S", "seats"), "kv": ("K", "KV cache"), "prefill": ("P", "prefill"), "stalled": ("!", "stalled"),
-    "deferred": ("d", "deferred"), "unknown": ("?", "not known"), "none": (" ", "nothing waits"),
+    "deferred": ("d", "deferred"), "unknown": ("?", "unknown"), "none": (" ", "nothing waits"),
 }  # fmt: skip
 """What a queue waits for: its letter in a lane, and its name."""
 _GLUE: Final = "\xa0"
 """Stands for a blank at which no line is broken."""
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs)(?!\w))")
 
 
 def sentence(text: str, width: int, style: str = "") -> list[Text]:
-    """A text that may come from a log, wrapped."""
-    return [Text(line, style=style, no_wrap=True) for line in wrap(clean(text), max(width, 10))]
+    """A text that may come from a log, wrapped; a number stays with its unit."""
+    glued = _BEFORE_UNIT.sub(_GLUE, clean(text))
+    return [Text(line.replace(_GLUE, " "), style=style, no_wrap=True) for line in wrap(glued, max(width, 10))]
 
 
 def stage_bar(pieces: Sequence[Piece], width: int, ink: Ink) -> Text:

@@ -45,12 +45,12 @@ def told(error: TracelensError | OSError) -> str:
 
 
 def message(lines: Iterable[str], width: int, style: str) -> list[Text]:
-    """Sentences wrapped, each line of one style."""
+    """Sentences wrapped, each line of one style; a line that begins with blanks points at something above it."""
     return [
         Text(part, style=style, no_wrap=True)
         for line in lines
         for piece in line.split("\n")
-        for part in wrap(clean(piece), max(width, 10))
+        for part in ([clean(piece)] if piece.startswith(" ") else wrap(clean(piece), max(width, 10)))
     ]
 
 

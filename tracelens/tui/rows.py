@@ -22,6 +22,7 @@ from tracelens.tui.pane import Asked, message, trouble
 
 PAGE: Final = 200
 _PAGES_KEPT: Final = 12
+_FAR: Final = 10_000  # lines, more than a page has
 
 
 class Rows(ScrollView, can_focus=True):
@@ -162,15 +163,27 @@ class Rows(ScrollView, can_focus=True):
 
     def action_step(self, by: int) -> None:
         """Move the cursor by rows."""
-        self.move(self.cursor + by)
+        self._go(self.cursor + by, by)
 
     def action_page(self, by: int) -> None:
         """Move the cursor by a screenful."""
-        self.move(self.cursor + by * max(self.size.height - 2, 1))
+        height = (self._page() or self).size.height
+        self._go(self.cursor + by * max(height - 2, 1), by * height)
 
     def action_to(self, index: int) -> None:
         """Move the cursor to the first or the last row."""
-        self.move(self.count - 1 if index < 0 else index)
+        self._go(self.count - 1 if index < 0 else index, -_FAR if index == 0 else _FAR)
+
+    def _go(self, index: int, lines: int) -> None:
+        """Move the cursor; where it stands at the end of the list already, the page that the list is a part of scrolls."""
+        page, index = self._page(), max(0, min(index, self.count - 1))
+        if page is not None and index == self.cursor:
+            page.scroll_relative(y=lines, animate=False)
+        else:
+            self.move(index)
+
+    def _page(self) -> Widget | None:
+        return self.parent if self.has_class("-auto") and isinstance(self.parent, Widget) else None
 
     def action_shift(self, by: int) -> None:
         """Show columns further to the right, or to the left; the first one stays."""
@@ -185,7 +198,8 @@ class Rows(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the row that was clicked; a second click opens it."""
-        index = int(self.scroll_offset.y) + event.y - self._has_head
+        place = event.get_content_offset(self)
+        index = -1 if place is None else int(self.scroll_offset.y) + place.y - self._has_head
         if 0 <= index < self.count:
             again = index == self.cursor
             self.move(index)
@@ -207,9 +221,10 @@ class Rows(ScrollView, can_focus=True):
         if self.cursor < top or self.cursor >= top + height:
             target = self.cursor if self.cursor < top else self.cursor - height + 1
             self.scroll_to(y=target, animate=False, force=True)
-        if self.has_class("-auto") and isinstance(self.parent, Widget) and self.has_focus:
-            place = self.virtual_region.y + self.cursor + self._has_head
-            self.parent.scroll_to_region(Region(0, place, 1, 1), animate=False)
+        page = self._page()
+        if page is not None and self.has_focus:
+            place = self.virtual_region.y + self.gutter.top + self.cursor + self._has_head
+            page.scroll_to_region(Region(0, place, 1, 1), animate=False)
 
     # Drawing -------------------------------------------------------------------------------------------------------
 

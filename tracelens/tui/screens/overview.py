@@ -151,6 +151,8 @@ class Overview(View):
         row, check = message.row, self.browser.checked
         if row is not None and check is not None:
             self.detail.fill(lambda width, ink: parts.detail_lines(check, row["finding"], width, ink))
+            if self.findings.cursor:
+                self.call_after_refresh(self.detail.scroll_visible, animate=False)
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         """A finding opens on the screen of findings."""

@@ -11,7 +11,7 @@ from tracelens.collect import in_short, to_collect
 from tracelens.text.bars import Piece
 from tracelens.text.findings import measures, steps_of
 from tracelens.text.terminal import clean, shorten, wrap
-from tracelens.tui.cols import ANY, Col, Row
+from tracelens.tui.cols import Col, Row
 from tracelens.tui.draw import limit_labels, limit_lane, sentence, spark, stage_bar, stretched, time_axis
 from tracelens.tui.ink import Ink
 from tracelens.units import STAGE_LETTERS, count, duration, number, percent, plural
@@ -109,7 +109,7 @@ def _excess(slow: Sequence[Mapping[str, Any]], usual: Sequence[Mapping[str, Any]
 def _change(row: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     """A stage in a middling request and in a slow one: ``queue (Q) 267 ms → 750 ms``."""
     partly = before["known_count"] < before["slice_count"]
-    known = f" (known in {before['known_count']} of {before['slice_count']})" if partly else ""
+    known = f" (in {before['known_count']} of {before['slice_count']})" if partly else ""
     return f"{row['stage']} ({STAGE_LETTERS[row['stage']]}) {duration(before['mean_s'])}{known} → {duration(row['mean_s'])}"
 
 
@@ -220,12 +220,13 @@ def _title(row: Row, _: Ink) -> Text:
 def _measured(row: Row, ink: Ink) -> Text:
     """What was held against a threshold; without one, what the data shows."""
     one = _finding(row)
-    return Text(clean("; ".join(measures(one)) if one.threshold else one.message), style=ink.dim)
+    held = [text for text in measures(one) if "(threshold " in text]
+    return Text(clean("; ".join(held) or one.message), style=ink.dim)
 
 
 FINDING_COLS: Final = (
     Col("severity", 12, _severity),
     Col("finding", 56, _title, widest=64),
-    Col("measured", 40, _measured, widest=ANY),
+    Col("measured", 40, _measured, widest=76),
 )
 """Columns of the list of findings."""

@@ -34,8 +34,14 @@ _NOTABLE: Final = 0.3
 """Part of a stage from which on a batch-mate's prefill is told."""
 _ALSO: Final = 0.2
 """Part of TTFT from which on a further stage is told."""
-_LONG: Final = 2.0
-"""How many times the tokens of the others make a long prompt."""
+_USUAL: Final = 1.2
+"""How many times its median a stage takes that is not as usual."""
+_LONGER: Final = 2.0
+"""How many times the tokens of the others are worth telling."""
+_LONG_PROMPT: Final = 1000
+"""Tokens from which on it is told what the prefix cache had of them."""
+_ASKEW: Final = 10.0
+"""How many times the way back a way in takes that is not the network's."""
 
 
 def why_lines(
@@ -59,7 +65,7 @@ def why(scene: Scene, by: str = "ttft") -> str:
         return "No first token was seen by anyone: where its time went is not known." if scene.stages else ""
     judged = [row for row in known if row["stage"] != "decode" or by in ("e2e", "tpot")] or known
     longest = _longest(scene, judged)
-    told = [longest, *(row for row in judged if row is not longest and _counts(row))]
+    told = [longest, *(row for row in judged if row is not longest and _counts(scene, row))]
     told += [row for row in (_longest(scene, known),) if row not in told]
     parts = [part for row in told for part in (_does(scene, row), *_around(scene, row))]
     if (
@@ -81,8 +87,11 @@ def _longest(scene: Scene, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, An
     return longest if excess.get(longest["stage"], 0.0) > 0 else max(rows, key=lambda row: row["duration_s"])
 
 
-def _counts(row: Mapping[str, Any]) -> bool:
-    return (row["share_of_ttft_ratio"] or 0.0) >= _ALSO
+def _counts(scene: Scene, row: Mapping[str, Any]) -> bool:
+    """Whether a stage is a part of TTFT worth telling, and longer than it usually is."""
+    peer = next((one for one in scene.peers if one["stage"] == row["stage"]), row)
+    times = peer["times_median"]
+    return (row["share_of_ttft_ratio"] or 0.0) >= _ALSO and (times is None or times >= _USUAL)
 
 
 def _does(scene: Scene, row: Mapping[str, Any]) -> str:
@@ -101,10 +110,9 @@ def _around(scene: Scene, row: Mapping[str, Any]) -> Iterator[str]:
     """What lay behind a stage."""
     stage = row["stage"]
     if stage == "network_in":
-        also = ", or for tokenization" if "holds tokenization" in row["basis"] else ""
-        yield f"That is a wait for a connection of the client's, or for the network{also}"
+        yield _way(row, scene.seconds("stream_out"))
     elif stage == "unaccounted":
-        yield _held(row["basis"])
+        yield from _held(scene, row["basis"])
     elif stage == "queue":
         yield from _waited_for(scene)
     elif stage == "prefill":
@@ -112,20 +120,36 @@ def _around(scene: Scene, row: Mapping[str, Any]) -> Iterator[str]:
     yield from _prefilled(scene, stage)
 
 
-def _held(basis: str) -> str:
+def _way(row: Mapping[str, Any], back_s: float | None) -> str:
+    """What a long way in was, by the way back: a network is slow on both."""
+    back = "" if back_s is None else f"The way back took {duration(back_s)}"
+    if "holds tokenization" in row["basis"]:
+        return f"{back or 'That is the network'}; tokenization is in the way in: this version stamps the arrival after it"
+    if back_s is None:
+        return "That is a wait for a connection of the client's, or the network"
+    if row["duration_s"] >= _ASKEW * back_s:
+        return f"{back}: it rather waited for a connection, in the client or to be accepted, than for the network"
+    return f"{back}: the network, or a proxy on it"
+
+
+def _held(scene: Scene, basis: str) -> Iterator[str]:
+    """The stages that unaccounted time holds, and what would tell them apart."""
     _, _, stages = clean(basis).partition("in it: ")
+    if not stages:
+        yield basis[:1].upper() + basis[1:]
+        return
+    wanted = (row["basis"].partition("needs ")[2] for row in scene.stages if row["duration_s"] is None)
+    needs = next((f"; telling which needs {want}" for want in wanted if want), "")
     *most, last = stages.split(", ")
-    if most:
-        return f"They hold {', '.join(most)} and {last}: no source tells these apart"
-    return f"They are {last}" if last else basis[:1].upper() + basis[1:]
+    yield f"They lie in {', '.join(most)}{' or ' if most else ''}{last}{needs}"
 
 
 def _own_prompt(scene: Scene) -> Iterator[str]:
-    tokens, cached = scene.facts.get("input_tokens"), scene.facts.get("cached_input_tokens")
+    tokens, cached = scene.facts.get("input_tokens") or 0, scene.facts.get("cached_input_tokens")
     usual = scene.peers[0]["mean_input_tokens"] if scene.peers else None
-    if tokens and usual and tokens >= _LONG * usual:
+    if usual and tokens >= _LONGER * usual:
         yield f"Its prompt has {count(tokens)} tokens, the mean of the others is {count(usual)}"
-    if cached is not None:
+    if cached is not None and tokens >= _LONG_PROMPT:
         yield f"{count(cached)} of its {count(tokens)} prompt tokens were in the prefix cache"
 
 
