@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Final
@@ -59,14 +58,14 @@ def _kept() -> bytes | None:
 
 
 def _keep(blank: bytes) -> None:
-    """Put one in the place of the kept one in a single step, where that is possible."""
+    """Put one in the place of the kept one in a single step, where that is possible.
+
+    Whoever is killed meanwhile leaves one file, which the next one writes over; two at once write the same.
+    """
     with contextlib.suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{_NAME}.", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_key() + zlib.compress(blank, _QUICK))
-            Path(name).replace(folder / _NAME)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        new = folder / f"{_NAME}.new"
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(_key() + zlib.compress(blank, _QUICK))
+        new.replace(folder / _NAME)
