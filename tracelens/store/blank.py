@@ -11,13 +11,16 @@ import contextlib
 import hashlib
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import duckdb
 
 from tracelens.store.allowance import WRITER_SETTINGS
 from tracelens.store.keeping import make_case
+from tracelens.store.reader import Store
 from tracelens.store.schema import schema_version
 
 _NAME: Final = "empty_case"
@@ -33,6 +36,16 @@ def place_blank(path: Path) -> None:
     with duckdb.connect(str(path), config=dict(WRITER_SETTINGS)) as connection:
         make_case(connection)
     _keep(path.read_bytes())
+
+
+@contextlib.contextmanager
+def blank_case() -> Iterator[Store]:
+    """An empty case to read from, for what the schema alone tells."""
+    with TemporaryDirectory(prefix="tracelens-") as folder:
+        path = Path(folder) / "case.duckdb"
+        place_blank(path)
+        with Store(path) as case:
+            yield case
 
 
 def _folder() -> Path:
