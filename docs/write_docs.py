@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 import rule_pages
@@ -20,10 +19,7 @@ from tracelens.formats.server.event_forms import EVENT_FORMS
 from tracelens.formats.server.vllm_lines import LINE_FORMS
 from tracelens.formats.server.wrapper_forms import WRAPPERS
 from tracelens.named import NamedQuery, named_queries, named_query
-from tracelens.store import CaseWriter, Store, memory_case
-
-if TYPE_CHECKING:
-    import duckdb
+from tracelens.store import Store, blank_case
 
 DOCS: Final = Path(__file__).parent
 HELP_COLUMNS: Final = 100
@@ -149,7 +145,7 @@ def codes(words: Iterable[str]) -> str:
 
 def schema() -> Iterator[str]:
     """Tables and views with their grain and columns, as ``tracelens schema`` has them."""
-    with memory_case() as case:
+    with blank_case() as case:
         relations = asked(case, "schema_tables")
         columns = {
             name: list(rows) for name, rows in groupby(asked(case, "schema_columns"), key=lambda row: row[0])
@@ -174,10 +170,10 @@ def relation(name: str, comment: str, columns: Sequence[Sequence[Any]]) -> Itera
     )
 
 
-def asked(case: duckdb.DuckDBPyConnection, name: str) -> list[tuple[Any, ...]]:
+def asked(case: Store, name: str) -> list[tuple[Any, ...]]:
     """Rows of a named query."""
     query = named_query(name)
-    return case.execute(query.sql, query.bind({}) or None).fetchall()
+    return case.run(query.sql, query.bind({})).rows
 
 
 # queries.md
@@ -186,14 +182,9 @@ def asked(case: duckdb.DuckDBPyConnection, name: str) -> list[tuple[Any, ...]]:
 def queries() -> Iterator[str]:
     """The named queries with their parameters and columns."""
     yield QUERIES_INTRO
-    with TemporaryDirectory() as folder:
-        # A case on disk reads rows where one in memory would plan every view below a query.
-        path = Path(folder) / "case.duckdb"
-        with CaseWriter(path):
-            pass
-        with Store(path) as case:
-            for query in named_queries().values():
-                yield from named(case, query)
+    with blank_case() as case:
+        for query in named_queries().values():
+            yield from named(case, query)
 
 
 def named(case: Store, query: NamedQuery) -> Iterator[str]:

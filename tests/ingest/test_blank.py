@@ -50,6 +50,13 @@ def test_the_kept_one_is_the_one_that_was_made(kept: Path, tmp_path: Path, makes
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+def _killed(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever kept it was killed meanwhile."""
+    whole = kept.read_bytes()
+    kept.unlink()
+    kept.with_name("empty_case.new").write_bytes(whole[: len(whole) // 2])
+
+
 def _other_duckdb(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duckdb, "__version__", "another")
 
@@ -82,7 +89,7 @@ def _folder(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "happens", [_other_duckdb, _other_schema, _other_owner, _cut, _flipped, _empty, _folder]
+    "happens", [_killed, _other_duckdb, _other_schema, _other_owner, _cut, _flipped, _empty, _folder]
 )
 def test_one_that_will_not_do_is_not_used(
     kept: Path,
@@ -95,6 +102,7 @@ def test_one_that_will_not_do_is_not_used(
     happens(kept, monkeypatch)
     assert placed(tmp_path / "after") == [(1,)]
     assert makes == ["made", "made"]
+    assert happens is _folder or [path.name for path in kept.parent.iterdir()] == [kept.name]
 
 
 @pytest.mark.parametrize("home", ["a file", "/proc/none", "/dev/null"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -69,20 +68,16 @@ def schema(table: str | None, format_name: str | None, case_path: Path | None) -
 
 
 def _ask(name: str, params: dict[str, Any], case_path: Path | None) -> Result:
-    """A named query on the schema, of a case or of an empty one in memory."""
+    """A named query on the schema, of a case or of an empty one."""
     if case_path is not None:
         with reading(case_path) as case:
             return case.query(name, **params)
     from tracelens.named import named_query
-    from tracelens.store import Result, memory_case
+    from tracelens.store import blank_case
 
     asked = named_query(name)
-    with closing(memory_case()) as connection:
-        cursor = connection.execute(asked.sql, asked.bind(params) or None)
-        described = cursor.description or []
-        return Result(
-            tuple(str(c[0]) for c in described), tuple(str(c[1]) for c in described), cursor.fetchall()
-        )
+    with blank_case() as case:
+        return case.run(asked.sql, asked.bind(params))
 
 
 def _without(result: Result, column: str) -> Result:

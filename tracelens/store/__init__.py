@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracelens.store.blank import blank_case
 from tracelens.store.holding import CaseLock
 from tracelens.store.memory import Column, MemoryCase, Statement
 from tracelens.store.narrowing import Narrow
@@ -28,6 +29,7 @@ __all__ = [
     "Stop",
     "Store",
     "apply_schema",
+    "blank_case",
     "ddl",
     "memory_case",
     "schema_version",

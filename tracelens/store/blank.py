@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import duckdb
 
 from tracelens.store.allowance import WRITER_SETTINGS
 from tracelens.store.keeping import make_case
+from tracelens.store.reader import Store
 from tracelens.store.schema import schema_version
 
 _NAME: Final = "empty_case"
@@ -34,6 +36,16 @@ def place_blank(path: Path) -> None:
     with duckdb.connect(str(path), config=dict(WRITER_SETTINGS)) as connection:
         make_case(connection)
     _keep(path.read_bytes())
+
+
+@contextlib.contextmanager
+def blank_case() -> Iterator[Store]:
+    """An empty case to read from, for what the schema alone tells."""
+    with TemporaryDirectory(prefix="tracelens-") as folder:
+        path = Path(folder) / "case.duckdb"
+        place_blank(path)
+        with Store(path) as case:
+            yield case
 
 
 def _folder() -> Path:
@@ -59,14 +71,14 @@ def _kept() -> bytes | None:
 
 
 def _keep(blank: bytes) -> None:
-    """Put one in the place of the kept one in a single step, where that is possible."""
+    """Put one in the place of the kept one in a single step, where that is possible.
+
+    Whoever is killed meanwhile leaves one file, which the next one writes over; two at once write the same.
+    """
     with contextlib.suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{_NAME}.", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_key() + zlib.compress(blank, _QUICK))
-            Path(name).replace(folder / _NAME)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        new = folder / f"{_NAME}.new"
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(_key() + zlib.compress(blank, _QUICK))
+        new.replace(folder / _NAME)

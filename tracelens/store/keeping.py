@@ -16,7 +16,7 @@ from typing import Final
 import duckdb
 
 from tracelens.store.events import close_events, open_events
-from tracelens.store.schema import apply_schema, columns_of, ddl, has_rows, run_script
+from tracelens.store.schema import apply_schema, columns_of, ddl, has_rows, run_script, schema_version
 
 KEPT: Final = frozenset((
     "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
@@ -46,6 +46,7 @@ _MADE: Final = re.compile(r"(?:--[^\n]*\n|\s)*CREATE (?:VIEW|MACRO) (\w+)")
 def make_case(connection: duckdb.DuckDBPyConnection) -> None:
     """Create every table and view of an empty case, as a finished one has them."""
     apply_schema(connection, "tables")
+    connection.execute("INSERT INTO case_property VALUES ('schema_version', $v)", {"v": schema_version()})
     _make_views(connection, KEPT)
 
 

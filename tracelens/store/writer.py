@@ -31,7 +31,6 @@ from tracelens.store.schema import (
     SILENT,
     fact_tables,
     run_script,
-    schema_version,
     stamp_columns,
 )
 
@@ -135,10 +134,7 @@ class CaseWriter:
         connection = duckdb.connect(str(self._partial), config=dict(WRITER_SETTINGS))
         connection.execute(SILENT)
         if not known:
-            connection.execute(
-                "INSERT INTO case_property VALUES ('schema_version', $v), ('created_ts', now()::VARCHAR)",
-                {"v": schema_version()},
-            )
+            connection.execute("INSERT INTO case_property VALUES ('created_ts', now()::VARCHAR)")
         open_tables(connection)
         if known:
             connection.execute("CHECKPOINT")
