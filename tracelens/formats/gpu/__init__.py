@@ -8,6 +8,7 @@ from tracelens.formats.base import Format
 from tracelens.formats.gpu import (
     dcgm_long,
     dcgmi_dmon,
+    env_report,
     gpustat,
     host_env,
     kernel_log,
@@ -42,6 +43,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     sampled_table.FORMAT,
     vmstat.FORMAT,
     host_env.FORMAT,
+    env_report.FORMAT,
     kernel_log.FORMAT,
     pod_description.FORMAT,
 )

@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of, no_stamps
+from tracelens.formats.gpu.env_report import is_report
 
 KEYS: Final = {
     "OMP_NUM_THREADS": "omp_num_threads",
@@ -46,8 +47,8 @@ _QUOTA: Final = r"^(\d{1,12}) (\d{1,12})$"
 
 
 def sniff(head: Head) -> Claim | None:
-    """Claim a short list of pairs with at least one key that is known; the description of a pod is another format's."""
-    if "Containers:" in head.lines:
+    """Claim a short list of pairs with at least one key that is known; reports on a pod or a machine are other formats'."""
+    if "Containers:" in head.lines or is_report(head.lines):
         return None
     said = [line for line in (*head.lines, *head.sampled) if not _NOTE.match(line)]
     known = sum(1 for line in said if _KNOWN.match(line))

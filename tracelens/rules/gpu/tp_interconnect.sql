@@ -32,7 +32,7 @@ That ranks add up.
 Every layer ends in an all-reduce. Without peer access it goes through host memory; all ranks then idle for the same time, or one rank shows more utilisation than its peer while power shows the opposite.
 
 ## How it is detected
-At least two ranks and a slow link (a line that peer access or custom all-reduce is not there, or the setting that switches it off), and on the GPUs one of: none of the ranks is busy (median utilisation below `max_util_ratio`) while requests run and none waits, or the ranks differ by `min_spread_ratio` for long, or PCIe carries more than `min_pcie_bps`. A spread as large as twice that counts without a word on the link. Without GPU readings a slow link is only information.
+At least two ranks and a slow link (a line that peer access or custom all-reduce is not there, or the setting that switches it off, or a matrix of links in which no two GPUs meet but through the CPU), and on the GPUs one of: none of the ranks is busy (median utilisation below `max_util_ratio`) while requests run and none waits, or the ranks differ by `min_spread_ratio` for long, or PCIe carries more than `min_pcie_bps`. A spread as large as twice that counts without a word on the link. Without GPU readings a slow link is only information.
 
 ## What to do
 One rank alone, same model or a smaller one, as the reference.
@@ -45,9 +45,11 @@ WITH layout AS (
         run_id,
         max(amount) FILTER (WHERE key = 'tensor_parallel_size') AS rank_count,
         bool_or(key = 'disable_custom_all_reduce' AND lower(value) = 'true' AND is_stated) AS is_switched_off,
+        -- Of a matrix of links, the best one between any two GPUs.
+        max(value) FILTER (WHERE key = 'gpu_link' AND regexp_matches(value, '^(PHB|NODE|SYS)')) AS slow_link,
         bool_or(key = 'platform' AND value = 'cpu') AS is_cpu,
-        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 1) FILTER (
-            WHERE key = 'tensor_parallel_size'
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) FILTER (
+            WHERE key IN ('tensor_parallel_size', 'gpu_link')
         ) AS evidence
     FROM run_setting
     GROUP BY run_id
@@ -102,7 +104,8 @@ judged AS (
         run.run_id,
         coalesce(layout.rank_count, 0) AS rank_count,
         coalesce(layout.is_cpu, FALSE) AS is_cpu,
-        link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) AS has_slow_link,
+        link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) OR layout.slow_link IS NOT NULL AS has_slow_link,
+        layout.slow_link,
         coalesce(gpu.gpu_count, 0) AS gpu_count,
         gpu.max_util_ratio,
         gpu.spread_ratio,
@@ -147,7 +150,11 @@ SELECT
     evidence,
     CASE WHEN gpu_count < 2 THEN 'info' ELSE 'warning' END AS severity,
     rank_count AS measured_rank_count,
-    CASE WHEN has_slow_link THEN 'peer access or custom all-reduce is off' ELSE 'nothing is said of the link' END AS measured_link,
+    CASE
+        WHEN slow_link IS NOT NULL THEN format('the GPUs meet through the CPU at best ({})', slow_link)
+        WHEN has_slow_link THEN 'peer access or custom all-reduce is off'
+        ELSE 'nothing is said of the link'
+    END AS measured_link,
     CASE
         WHEN gpu_count < 2 THEN 'no GPU readings'
         WHEN is_lopsided THEN format('their utilisation differs by {:.0f} points', 100 * spread_ratio)
