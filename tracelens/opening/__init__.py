@@ -16,9 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
-from tracelens.opening.archives import TAR_MAGIC_AT, hidden, is_tar, is_zip, piped, tar_members, zip_members
+from tracelens.opening.archives import hidden, is_tar, is_zip, piped, tar_members, zip_members
+from tracelens.opening.exports import PEEKED_BYTES
 from tracelens.opening.inputs import Input, Unreadable
-from tracelens.opening.streams import READ_ERRORS, Counted, Replayed, is_compressed, read_up_to, unpacked
+from tracelens.opening.replay import Replayed, read_up_to
+from tracelens.opening.streams import READ_ERRORS, Counted, is_changed, unpacked
 
 __all__ = [
     "READ_ERRORS",
@@ -57,7 +59,7 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
             yield _no_file(path, status.st_mode)
             return
         with path.open("rb") as stream:
-            magic = stream.read(TAR_MAGIC_AT + 8)
+            magic = stream.read(PEEKED_BYTES)
     except OSError as error:
         yield Unreadable(str(path), error.strerror or str(error))
         return
@@ -67,7 +69,7 @@ def _file(path: Path) -> Iterator[Input | Unreadable]:
     elif is_tar(opener):
         yield from tar_members(path, opener, status.st_mtime)
     else:
-        compressed = is_compressed(magic)
+        compressed = is_changed(magic)
         yield Input(str(path), status.st_size, opener, path, status.st_mtime, compressed)
 
 

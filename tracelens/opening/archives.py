@@ -13,7 +13,8 @@ from typing import IO, Final, cast
 
 from tracelens.errors import SourceError
 from tracelens.opening.inputs import Input, Unreadable
-from tracelens.opening.streams import READ_ERRORS, Replayed, read_up_to, unpacked
+from tracelens.opening.replay import Replayed, read_up_to
+from tracelens.opening.streams import READ_ERRORS, unpacked
 
 TAR_MAGIC_AT: Final = 257
 _ZIP: Final = b"PK\x03\x04"

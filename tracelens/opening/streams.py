@@ -16,6 +16,7 @@ import zstandard
 from isal import igzip, isal_zlib
 
 from tracelens.errors import SourceError
+from tracelens.opening.exports import as_lines, may_be_export
 
 MAX_EXPANSION: Final = 2000
 """Bytes out per byte in, above which a compressed file is taken for a bomb (text logs reach a few hundred)."""
@@ -37,6 +38,7 @@ READ_ERRORS: Final = (
 """What reading a damaged, cut off or vanished input can raise."""
 
 _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_JSON_BEGINS: Final = (b"{", b"[", b" ", b"\n")
 _ZSTD_BLOCK_BYTES: Final = 4096
 """Taken in at once: a bomb's 4 KiB give 128 MiB at most."""
 
@@ -97,34 +99,6 @@ class Counted(io.RawIOBase):
         super().close()
 
 
-class Replayed(io.RawIOBase):
-    """A stream whose beginning has been read already."""
-
-    def __init__(self, start: bytes, stream: IO[bytes]) -> None:
-        self._start, self._stream = start, stream
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Read like any stream, the beginning first."""
-        if self._start:
-            end = len(self._start) if size < 0 else size
-            taken, self._start = self._start[:end], self._start[end:]
-            return taken
-        return self._stream.read(size)
-
-
-def read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """The next `size` bytes, or what there is."""
-    parts: list[bytes] = []
-    while size > 0 and (block := stream.read(size)):
-        parts.append(block)
-        size -= len(block)
-    return b"".join(parts)
-
-
 class _ZstdFrames:
     """Zstandard frames, one after the other.  A frame that is cut off raises; zstandard's own reader ends in silence."""
 
@@ -172,13 +146,15 @@ def _decompressor(magic: bytes) -> Callable[[IO[bytes]], IO[bytes]] | None:
 def unpacked(
     raw: io.BufferedReader, label: str, size: int | Callable[[], int], beneath: contextlib.ExitStack
 ) -> IO[bytes]:
-    """The stream itself, or decompressed where its first bytes say so; closing it closes what is `beneath`."""
+    """The stream itself, decompressed where its first bytes say so, a log service's document as lines; closing it closes what is `beneath`."""
     beneath.callback(raw.close)
     taken = size if callable(size) else lambda: size
-    unpack = _decompressor(raw.peek(len(_XZ)))
-    return cast("IO[bytes]", _Bounded(unpack(raw) if unpack else raw, label, taken, beneath))
+    start = raw.peek(len(_XZ))
+    unpack = _decompressor(start)
+    bounded = cast("IO[bytes]", _Bounded(unpack(raw) if unpack else raw, label, taken, beneath))
+    return as_lines(bounded) if unpack or start[:1] in _JSON_BEGINS else bounded
 
 
-def is_compressed(start: bytes) -> bool:
-    """Whether a stream of this beginning is compressed."""
-    return _decompressor(start) is not None
+def is_changed(start: bytes) -> bool:
+    """Whether what comes out of a stream of this beginning is not what is in the file: compressed, or a document."""
+    return _decompressor(start) is not None or may_be_export(start)

@@ -27,7 +27,7 @@ _HEADS: Final = "|".join(
     [
         INNER,
         r"Engine \d+: Avg prompt",
-        *(form.pattern.removeprefix("^") + INNER for form in WRAPPERS if not form.alone),
+        *(form.pattern.removeprefix("^") + INNER for form in WRAPPERS if not (form.alone or form.outermost)),
     ]
 )
 _HEAD: Final = re.sub(r"\?P<\w+>", "?:", f"^(?:{_HEADS})")

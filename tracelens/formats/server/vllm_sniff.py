@@ -89,7 +89,7 @@ def _written_by(lines: list[str], mine: pl.DataFrame, names: tuple[str, ...], cl
     """What wrote the stamps, where it was not the log itself."""
     if clock not in (Clock.UTC, Clock.LOCAL):
         return ""
-    marks = ("?P<outer>", "?P<epoch>", "?P<epoch_ms>") if clock is Clock.UTC else ("?P<local>",)
+    marks = ("?P<outer>", "?P<epoch>", "?P<epoch_ms>") if clock is Clock.UTC else ("?P<local>", "?P<named>")
     forms = {form.name: form for form in WRAPPERS}
     stamped = next((name for name in names if any(mark in forms[name].pattern for mark in marks)), None)
     what = "stamps" if clock is Clock.UTC else "dates"

@@ -25,6 +25,10 @@ class WrapperForm:
     """Never taken off a whole file, only off lines that show a log line behind it."""
     quoted: bool = False
     """The inner line stands in double quotes, its own ones doubled; further columns may follow."""
+    outermost: bool = False
+    """It never stands behind another wrapper."""
+    escaped: bool = False
+    """The same, with a backslash before its own quotes; further keys may follow."""
 
 
 WRAPPERS: Final[tuple[WrapperForm, ...]] = (
@@ -37,6 +41,8 @@ WRAPPERS: Final[tuple[WrapperForm, ...]] = (
     WrapperForm("csv of instants", rf"^\"?{_ISO}\"?,{_COLUMNS}\"", "Datadog, Loki and others, downloaded as CSV", '2025-10-21T12:34:56.789Z,gpu-1,"', particular=True, quoted=True),
     WrapperForm("csv of epochs", rf"^\"?(?P<epoch_ms>\d{{13}})\"?,{_COLUMNS}\"", "CloudWatch, Grafana, downloaded as CSV", '1761050096789,"', particular=True, quoted=True),
     WrapperForm("csv of wall clocks", rf"^\"?(?P<local>\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?)\"?,{_COLUMNS}\"", "CloudWatch Logs Insights and others, downloaded as CSV", '2025-10-21 12:34:56.789,"', particular=True, quoted=True),
+    WrapperForm("csv of Kibana", rf"^\"(?P<named>[A-Z][a-z]{{2}} \d\d?, \d{{4}} @ \d\d:\d\d:\d\d\.\d{{3}})\",{_COLUMNS}\"?", "Kibana, downloaded as CSV; its stamps are of the browser's zone", '"Nov 19, 2025 @ 20:16:00.096","', particular=True, outermost=True, quoted=True),
+    WrapperForm("logfmt", rf"^(?:[a-z]+=\S+ )?(?:ts|time|timestamp)=\"?{_ISO}\"? (?:[a-z.]+=[^ ]* )*(?:msg|message|line|log)=\"", "logfmt, as Loki's agents and Go programs write it", 'ts=2025-10-21T12:34:56.789Z level=info msg="', particular=True, outermost=True, escaped=True),
     WrapperForm("loki", rf"^{_ISO} +\{{[^{{}}]*\}}\s+", "logcli of Grafana Loki", "2025-10-21T12:34:56Z {app=\"vllm\"} ", particular=True),
     WrapperForm("event", r"^EVENTS\t\S+\t(?P<epoch_ms>\d{13})\t\S+\t\d{13}\t", "aws logs filter-log-events --output text", "EVENTS\t3846\t1761050096789\tvllm/0\t1761050097000\t", particular=True),
     WrapperForm("model server", rf"^{_ISO} \[[A-Z]+ *\] \S+ \S+ - ", "TorchServe, SageMaker", "2025-10-21T12:34:56.789Z [INFO ] W-9000-vllm-stdout MODEL_LOG - ", particular=True),

@@ -20,6 +20,7 @@ from tracelens.formats.server.framing import LEVELS, PREFIX
 from tracelens.formats.server.wrapper_forms import WRAPPERS, WrapperForm
 
 _AFTER_QUOTE: Final = r'"(?:,[^"]*)?$'
+_AFTER_ESCAPED: Final = r'"(?: \w+=\S*)*\s*$'
 _MAX_DEPTH: Final = 3
 _MIN_SHARE: Final = 0.3
 _NEARLY_ALL: Final = 0.8
@@ -45,7 +46,9 @@ def _anonymous(pattern: str) -> str:
     return re.sub(r"\?P<\w+>", "?:", pattern)
 
 
-_SECOND: Final = "|".join(_anonymous(form.pattern).removeprefix("^") for form in WRAPPERS if not form.alone)
+_SECOND: Final = "|".join(
+    _anonymous(form.pattern).removeprefix("^") for form in WRAPPERS if not (form.alone or form.outermost)
+)
 _PROOF: Final = rf"(?:{_SECOND})?{INNER}"
 """What shows that a wrapper stands rightly in front of it; two may stand on a line."""
 _PARTICULAR: Final = "|".join(_anonymous(form.pattern) for form in WRAPPERS if form.particular)
@@ -136,6 +139,8 @@ def bare(line: str, names: Sequence[str], prefix: str = "") -> str:
         line = _COMPILED[name].sub("", line, count=1)
         if _BY_NAME[name].quoted:
             line = re.sub(_AFTER_QUOTE, "", line).replace('""', '"')
+        if _BY_NAME[name].escaped:
+            line = re.sub(_AFTER_ESCAPED, "", line).replace('\\"', '"')
     return re.sub(rf"^({PREFIX}){re.escape(prefix)}", r"\1", line) if prefix else line
 
 
@@ -174,6 +179,8 @@ def _peel(lines: pl.DataFrame, form: WrapperForm, shown_by: str) -> pl.DataFrame
     inner = pl.col("text").str.replace(form.pattern, "")
     if form.quoted:
         inner = inner.str.replace(_AFTER_QUOTE, "").str.replace_all('""', '"', literal=True)
+    if form.escaped:
+        inner = inner.str.replace(_AFTER_ESCAPED, "").str.replace_all('\\"', '"', literal=True)
     changes = {"text": pl.when(here).then(inner).otherwise(pl.col("text"))}
     for name, value in _said(form.pattern).items():
         changes[name] = pl.when(here).then(pl.coalesce(name, value)).otherwise(pl.col(name))
@@ -201,6 +208,10 @@ def _said(pattern: str) -> dict[str, pl.Expr]:
             said["outer_error_s"] = pl.lit(PIPE_ERROR_S)
     if "?P<local>" in pattern:
         said["outer_local"] = wall_clock(_group("local"))
+    if "?P<named>" in pattern:
+        said["outer_local"] = _group("named").str.to_datetime(
+            "%b %d, %Y @ %H:%M:%S%.f", strict=False, time_unit="us"
+        )
     if "?P<stream>" in pattern:
         said["stream"] = _group("stream")
     return said
