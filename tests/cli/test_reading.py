@@ -77,6 +77,20 @@ def test_pages_of_requests_follow_one_another_from_either_end(case: Path) -> Non
         assert place == next(at for at, ratio in enumerate(ratios) if ratio is not None and ratio <= 0.5)
 
 
+@pytest.mark.parametrize(
+    "order", ["ttft_s DESC", "tpot_s ASC", "status DESC", "arrival_ts ASC", "label DESC"]
+)
+def test_a_page_from_the_middle_is_that_of_the_whole_list(case: Path, monkeypatch, order: str) -> None:
+    """With ties, with rows that have no value, and with a comment in the filter."""
+    monkeypatch.setattr("tracelens.tui.listed._DEEP", 0)
+    with tracelens.open(case) as one:
+        for where in ("", "input_tokens > 0 -- all"):
+            listed = Requests(one, "", where, order)
+            whole = one.query("request_list", narrow=listed.narrow).dicts()
+            for offset in range(len(whole) + 1):
+                assert listed.page(offset, 3, len(whole), Stop()).rows == whole[offset : offset + 3]
+
+
 def test_every_measure_of_a_run_is_kept(case: Path) -> None:
     with tracelens.open(case) as one:
         kept = one.sql("SELECT measure FROM _run_measure_row ORDER BY ALL").rows

@@ -14,7 +14,7 @@ _ORDER: Final = re.compile(r"\nORDER BY [^\n]*\Z")
 class Narrow:
     """Which rows of a query: `where` is an SQL expression over its columns, `order` a list as after ORDER BY.
 
-    Empty texts mean all rows in the query's own order.  `count_only` asks for one row with ``row_count``.
+    Empty texts mean all rows in the query's own order.  `count_only` asks for one row with ``row_count``, `column` for that one only.
     """
 
     where: str = ""
@@ -22,12 +22,13 @@ class Narrow:
     limit: int | None = None
     offset: int = 0
     count_only: bool = False
+    column: str = "*"
 
     def around(self, sql: str) -> str:
         """The SQL that gives these rows of a query.  What is in it is a user's own SQL: only the store's guards hold it."""
         if self == Narrow():
             return sql
-        what = "count(*) AS row_count" if self.count_only else "*"
+        what = "count(*) AS row_count" if self.count_only else self.column
         inner = sql.rstrip().rstrip(";")
         if self.order or self.count_only:
             inner = _ORDER.sub("", inner)

@@ -1,13 +1,14 @@
 """The requests of a run, chosen and ordered: how many there are, and any page of them.
 
 A page is a question of its own, so that no row is held that is not in view.  The first and the last pages are found without
-putting all requests in order; one in the middle costs an order of all.
+putting all requests in order.  For one in the middle only the column is put in order: what is before the value that stands
+there is counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tracelens.store import Narrow, Stop
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 QUERY = "request_list"
 """The named query that is listed."""
+_DEEP: Final = 50_000
+"""Rows before and behind a page, from which on it is one in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +52,46 @@ class Requests:
         """`limit` of `count` rows; from the end backwards where that is nearer."""
         limit = max(min(limit, count - offset), 0)
         after = count - offset - limit
+        name, way = self.order.split()
+        if limit and min(offset, after) >= _DEEP:
+            return Page(offset, self._deep_rows(name, way, offset, limit, stop), count)
         if after >= offset:
             return Page(offset, self._rows(self.narrow.order, offset, limit, stop), count)
-        name, way = self.order.split()
         backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, request_id DESC"
         return Page(offset, self._rows(backwards, after, limit, stop)[::-1], count)
 
+    def _deep_rows(self, name: str, way: str, offset: int, limit: int, stop: Stop) -> list[dict[str, Any]]:
+        there = Narrow(self.where, f"{name} {way} NULLS LAST", limit, offset, column=name)
+        values = [value for (value,) in self.case.query(QUERY, narrow=there, stop=stop, run=self.run).rows]
+        ahead, back = (">", ">=") if way == "DESC" else ("<", "<=")
+        before, until = f"{name} IS NOT NULL", "TRUE"
+        if values[0] is not None:
+            before = f"coalesce({name} {ahead} {_quoted(values[0])}, FALSE)"
+        if values[-1] is not None:
+            until = f"{name} {back} {_quoted(values[-1])}"
+        offset -= self._count(self._and(before), stop)
+        return self._rows(self.narrow.order, offset, limit, stop, self._and(f"NOT {before} AND {until}"))
+
     def place_at(self, ratio: float, stop: Stop) -> int | None:
         """The place, the slowest first, of the first request that is among the faster ones up to a percentile; None where none is."""
-        chosen = f"({self.where})\nAND " if self.where else ""
-        if not self._count(f"{chosen}ttft_percentile_ratio <= {ratio!r}", stop):
+        if not self._count(self._and(f"ttft_percentile_ratio <= {ratio!r}"), stop):
             return None
-        return self._count(f"{chosen}ttft_percentile_ratio > {ratio!r}", stop)
+        return self._count(self._and(f"ttft_percentile_ratio > {ratio!r}"), stop)
+
+    def _and(self, condition: str) -> str:
+        return f"(\n{self.where}\n) AND ({condition})" if self.where else condition
 
     def _count(self, where: str, stop: Stop) -> int:
         narrow = Narrow(where, count_only=True)
         return int(self.case.query(QUERY, narrow=narrow, stop=stop, run=self.run).rows[0][0])
 
-    def _rows(self, order: str, offset: int, limit: int, stop: Stop) -> list[dict[str, Any]]:
-        narrow = Narrow(self.where, order, limit, offset)
+    def _rows(
+        self, order: str, offset: int, limit: int, stop: Stop, where: str | None = None
+    ) -> list[dict[str, Any]]:
+        narrow = Narrow(self.where if where is None else where, order, limit, offset)
         return self.case.query(QUERY, narrow=narrow, stop=stop, run=self.run).dicts()
+
+
+def _quoted(value: object) -> str:
+    """A value of a column as SQL text, which is read as what the column is."""
+    return "'" + str(value).replace("'", "''") + "'"
