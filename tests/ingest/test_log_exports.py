@@ -134,3 +134,11 @@ def test_a_record_of_several_lines_keeps_them_and_its_time() -> None:
     document = [{"textPayload": f"{LINES[0]}\nTraceback:\n", "timestamp": "2025-11-19T20:16:00Z"}]
     read = as_lines(cast("Any", io.BytesIO(json.dumps(document).encode()))).read().decode()
     assert read.split("\n") == [f"2025-11-19T20:16:00Z {LINES[0]}", "2025-11-19T20:16:00Z Traceback:", ""]
+
+
+def test_a_record_without_a_known_text_is_kept_as_a_line_of_its_own() -> None:
+    audit = {"protoPayload": {"methodName": "x"}, "timestamp": iso(TIMES[-1] + timedelta(seconds=1))}
+    document = json.dumps([*DOCUMENTS["gcloud"], audit]).encode()
+    lines = as_lines(io.BytesIO(document)).read().decode().splitlines()
+    assert len(lines) == len(LINES) + 1
+    assert '"methodName":"x"' in lines[-1]

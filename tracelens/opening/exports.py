@@ -106,8 +106,9 @@ def _records(value: Any, depth: int) -> Iterator[Record]:
         if text is not None and when is not None:
             yield when, text
             return
-        for child in value.values():
-            yield from _records(child, depth + 1)
+        found = [one for child in value.values() for one in _records(child, depth + 1)]
+        # A record without a text that is known is kept as it is: its line will be counted as not understood.
+        yield from found or ([] if when is None else [(when, orjson.dumps(value).decode())])
     elif isinstance(value, list):
         yield from _of_list(value, depth)
 
