@@ -91,6 +91,13 @@ def test_batch_mates_are_those_whose_time_on_the_server_touches_its_own(case) ->
     assert sum(row["excess_ratio"] for row in mates) == pytest.approx(2, abs=0.2)
 
 
+def test_a_clients_clock_does_not_tell_who_was_in_prefill(two_path) -> None:
+    with tracelens.open(two_path) as client_only:
+        mates = client_only.query("request_batch", request=WORST, run="before", top=1000).dicts()
+    assert mates
+    assert {(row["scheduled_s"], row["prefill_ratio"]) for row in mates} == {(None, None)}
+
+
 def test_the_list_says_how_much_of_the_run_is_not_slower(case, sent) -> None:
     rows = {row["request_id"]: row for row in case.query("request_list").dicts()}
     lengths = [ttft(row) for row in sent]

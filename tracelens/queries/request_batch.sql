@@ -3,7 +3,7 @@ Batch-mates of one request: who else was in the server while it was, in seconds 
 much of its excess each was served in. The excess is the stage that is longest beyond the median of the run: its wait before
 prefill (until it was scheduled), its prefill, or its decode; excess_ratio is the part of it in which the other was in prefill
 or decode, prefill_ratio the part in which it was in prefill. Those served in most of it come first.
-A client's clock does not show when a request was scheduled: there scheduled_s is NULL.
+A client's clock does not show when a request was scheduled: there scheduled_s and prefill_ratio are NULL.
 [params]
 request = ""
 run = ""
@@ -72,8 +72,11 @@ SELECT
     greatest(least(to_s, excess_to_s) - greatest(coalesce(scheduled_s, first_token_s), excess_from_s), 0) AS excess_overlap_s,
     greatest(least(to_s, excess_to_s) - greatest(coalesce(scheduled_s, first_token_s), excess_from_s), 0)
     / nullif(excess_to_s - excess_from_s, 0) AS excess_ratio,
-    greatest(least(first_token_s, excess_to_s) - greatest(scheduled_s, excess_from_s), 0)
-    / nullif(excess_to_s - excess_from_s, 0) AS prefill_ratio,
+    CASE
+        WHEN scheduled_s IS NOT NULL
+            THEN greatest(least(first_token_s, excess_to_s) - greatest(scheduled_s, excess_from_s), 0)
+                / nullif(excess_to_s - excess_from_s, 0)
+    END AS prefill_ratio,
     preemption_count,
     input_tokens,
     cached_input_tokens,
