@@ -4,18 +4,33 @@ WITH run AS (
     SELECT DISTINCT run_id FROM source
 ),
 
-stage AS (
+stage_basis AS (
     SELECT
         run_id,
         stage AS subject,
+        basis,
         count(*) AS of_count,
         count(*) FILTER (WHERE provenance = 'observed') AS observed_count,
         count(*) FILTER (WHERE provenance = 'derived') AS derived_count,
         count(*) FILTER (WHERE provenance = 'within') AS within_count,
-        mode(basis) FILTER (WHERE provenance IN ('within', 'unknown')) AS why
+        count(*) FILTER (WHERE provenance IN ('within', 'unknown')) AS open_count
     FROM request_stage
     WHERE stage <> 'unaccounted'
-    GROUP BY run_id, stage
+    GROUP BY run_id, stage, basis
+),
+
+stage AS (
+    SELECT
+        run_id,
+        subject,
+        sum(of_count)::BIGINT AS of_count,
+        sum(observed_count)::BIGINT AS observed_count,
+        sum(derived_count)::BIGINT AS derived_count,
+        sum(within_count)::BIGINT AS within_count,
+        -- The commonest, and of two as common ones always the same.
+        arg_max(basis, (open_count, basis)) FILTER (WHERE open_count > 0) AS why
+    FROM stage_basis
+    GROUP BY run_id, subject
 ),
 
 counted AS (

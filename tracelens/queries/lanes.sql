@@ -99,7 +99,7 @@ gauged AS (
         run_id,
         place,
         is_scrape,
-        coalesce(mode(waits_for) FILTER (WHERE waits_for <> 'none'), 'none') AS bound_by,
+        coalesce(mode(waits_for ORDER BY waits_for) FILTER (WHERE waits_for <> 'none'), 'none') AS bound_by,
         max(waiting_count) AS waiting_count,
         max(running_count) AS running_count,
         max(seat_count) AS seat_count,
