@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tracelens.store.schema import MOST_MEMORY_MIB, NO_EXTENSIONS
+from tracelens.store.schema import NO_EXTENSIONS
 
 if TYPE_CHECKING:
     import duckdb
 
 WRITER_MIB: Final = 286
-"""What parsing has left of the budget."""
+"""What parsing has left of the budget: enough for the ids of ten gigabytes of server log."""
 KEEPER_MIB: Final = 305
-"""The same at the end, when nothing is parsed any more: a million requests are joined in 240 MB."""
-_LINES: Final = 4_000_000
-"""Lines of all sources for which these are enough: a gigabyte of server log."""
+"""The same at the end, when nothing is parsed any more: enough for twelve million requests."""
 WRITER_SETTINGS: Final = {
     **NO_EXTENSIONS,
     "memory_limit": f"{WRITER_MIB}MiB",
@@ -26,7 +24,5 @@ blocks of a quarter of its usual size: a case has many small tables."""
 
 
 def allow(connection: duckdb.DuckDBPyConnection, memory_mib: int) -> None:
-    """Let DuckDB take this much, or more in proportion where there are more lines: joins of all ids do not spill to the disk."""
-    (lines,) = connection.execute("SELECT coalesce(sum(line_count), 0) FROM source").fetchall()[0]
-    allowed = min(memory_mib * max(float(lines) / _LINES, 1.0), MOST_MEMORY_MIB)
-    connection.execute(f"SET memory_limit = '{allowed:.0f}MiB'")
+    """Let DuckDB take this much, however long the logs are: what does not fit waits on the disk (`schema.in_room`)."""
+    connection.execute(f"SET memory_limit = '{memory_mib}MiB'")

@@ -16,7 +16,15 @@ from typing import Final
 import duckdb
 
 from tracelens.store.events import close_events, open_events
-from tracelens.store.schema import apply_schema, columns_of, ddl, has_rows, run_script, schema_version
+from tracelens.store.schema import (
+    allow_most,
+    apply_schema,
+    columns_of,
+    ddl,
+    has_rows,
+    run_script,
+    schema_version,
+)
 
 KEPT: Final = frozenset((
     "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
@@ -87,17 +95,33 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
     kept = set(KEPT)
     filled = cache(partial(has_rows, connection))
     for view in filter(kept.__contains__, _selects()):
-        connection.begin()
         try:
             if view not in _ROWS_OF or filled(_ROWS_OF[view]):
-                _compute(connection, view)
-            connection.commit()
+                _keep(connection, view)
         except duckdb.Error:
-            connection.rollback()
             connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
             kept.remove(view)
             _make_views(connection, kept)
     close_events(connection)
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    """Compute the rows of a view, all or none; with all memory that may be had where less does not do."""
+    try:
+        _at_once(connection, view)
+    except duckdb.OutOfMemoryException:
+        allow_most(connection)
+        _at_once(connection, view)
+
+
+def _at_once(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    connection.begin()
+    try:
+        _compute(connection, view)
+    except duckdb.Error:
+        connection.rollback()
+        raise
+    connection.commit()
 
 
 def _compute(connection: duckdb.DuckDBPyConnection, view: str) -> None:

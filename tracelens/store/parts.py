@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracelens import resources
 from tracelens.store.placement import Placement, error, placed
-from tracelens.store.schema import columns_of, named_in
+from tracelens.store.schema import columns_of, in_room, named_in
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,10 +34,11 @@ def load_parts(
     *first, shape = connection.extract_statements(text)
     named = dict(zip(("run", "source"), source, strict=True))
     for statement in first:
-        connection.execute(statement, named_in(statement, named))
+        in_room(connection, statement, named_in(statement, named))
     # A source's rows are compressed and written as they come, not held until the next commit: they are not written again.
     connection.execute("SET enable_optimistic_write = true")
-    inserted = connection.execute(
+    inserted = in_room(
+        connection,
         f"INSERT INTO {table} BY NAME SELECT $run AS run_id, $source AS source_id, * FROM ({shape.query})",  # noqa: S608
         named,
     ).fetchall()

@@ -103,6 +103,22 @@ def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
     return bool(connection.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchall())  # noqa: S608
 
 
+def in_room(
+    connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, params: Mapping[str, Any] | None
+) -> duckdb.DuckDBPyConnection:
+    """Execute a statement; where the memory that is allowed does not do, once more with what the machine can give."""
+    try:
+        return connection.execute(statement, params)
+    except duckdb.OutOfMemoryException:
+        allow_most(connection)
+        return connection.execute(statement, params)
+
+
+def allow_most(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB take as much as it may at most: not all that it computes can wait on the disk."""
+    connection.execute(f"SET memory_limit = '{MOST_MEMORY_MIB}MiB'")
+
+
 def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
     """Run one of the SQL files of ``loading/``, statement by statement; each gets the parameters it names.
 
@@ -115,7 +131,7 @@ def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping
         needed = _NEEDED.match(text)
         if needed is None or has_rows(connection, needed[1]):
             for statement in connection.extract_statements(text):
-                connection.execute(statement, named_in(statement, params))
+                in_room(connection, statement, named_in(statement, params))
 
 
 def named_in(statement: duckdb.Statement, params: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ next_limit = "TTFT of the long prompts"
 
 [[remedy]]
 kind = "config"
-text = "Lower --max-num-batched-tokens, so that each step is shorter."
+text = "Lower --max-num-batched-tokens to 512, so that each step is shorter."
 moves = "TPOT, gaps in streams"
 next_limit = "TTFT of the long prompts; short requests then wait in the queue"
 
