@@ -150,3 +150,12 @@ def test_a_view_that_does_not_fit_is_kept_all_the_same(
     keeping._keep(computing, "gpu_load")
     assert asked == ["gpu_load", "gpu_load"]
     computing.execute("DROP TABLE tried")
+
+
+def test_what_does_not_fit_inside_a_transaction_is_left_to_whoever_began_it() -> None:
+    with duckdb.connect() as connection:
+        allow(connection, 30)
+        connection.begin()
+        with pytest.raises(duckdb.OutOfMemoryException):
+            in_room(connection, "CREATE TABLE listed AS SELECT list(hash(range)) FROM range(10_000_000)", {})
+        connection.rollback()

@@ -102,12 +102,14 @@ PASSED: Final = r"^(?:Starting|Started|Finished|Reloading|Reloaded) \S.{0,200}\.
 
 def form_no(text: pl.Series) -> pl.Series:
     """The number of the form in `HOST_FORMS` that each line has; NULL for a line that is none."""
+    numbers = pl.Series("form_no", [None], pl.Int32).new_from_index(0, text.len())
     few = text.to_frame("text").with_row_index("at").filter(pl.col("text").str.contains_any(_LITERALS))
+    if not few.height:  # nearly every chunk: no pattern is made ready for it
+        return numbers
     found = few.select(
         "at", form_no=pl.coalesce([pl.when(_fits(form)).then(at) for at, form in enumerate(HOST_FORMS)])
     )
-    numbers = pl.Series("form_no", [None], pl.Int32).new_from_index(0, text.len())
-    return numbers.scatter(found["at"], found["form_no"]) if found.height else numbers
+    return numbers.scatter(found["at"], found["form_no"])
 
 
 def kind_of(number: pl.Expr) -> pl.Expr:

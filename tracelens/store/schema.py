@@ -109,9 +109,12 @@ def in_room(
     """Execute a statement; where the memory that is allowed does not do, once more with what the machine can give."""
     try:
         return connection.execute(statement, params)
-    except duckdb.OutOfMemoryException:
-        allow_most(connection)
-        return connection.execute(statement, params)
+    except duckdb.OutOfMemoryException as short:
+        try:
+            allow_most(connection)
+            return connection.execute(statement, params)
+        except duckdb.TransactionException:
+            raise short from None  # its transaction is lost with it: whoever began that begins anew
 
 
 def allow_most(connection: duckdb.DuckDBPyConnection) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of, no_stamps
+from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, no_issues, no_stamps
 
 _BEGINS: Final = re.compile(r"^Collecting environment information\.\.\.|^\s*vLLM Version *: ")
 _MATRIX: Final = re.compile(r"^(?:\x1b\[\d*m|\s)*GPU0\s+(?:.*\s)?(?:GPU1\b|CPU Affinity)")
@@ -59,7 +59,7 @@ def parse(chunk: Chunk) -> Parsed:
     rows = stated.unpivot(index="line_no", variable_name="key", value_name="value").drop_nulls("value")
     settings = pl.concat([rows, _best_link(chunk.lines)]).sort("line_no")
     tables = {"server_setting": settings.with_columns(basis=pl.lit("stated"))} if settings.height else {}
-    return Parsed(tables, issues_of(chunk.lines.clear(), ""), chunk.lines.height, no_stamps())
+    return Parsed(tables, no_issues(), chunk.lines.height, no_stamps())
 
 
 def _best_link(lines: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,18 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Head, Parsed, Side, issues_of
+from tracelens.formats.base import (
+    Chunk,
+    Claim,
+    Clock,
+    Format,
+    Head,
+    Parsed,
+    Side,
+    issues_of,
+    no_issues,
+    no_stamps,
+)
 
 _PLACE: Final = r"^(?P<indent> *)(?P<name>[A-Za-z][\w ./-]*):(?: +(?P<given>\S.*?))? *$"
 _EVENT: Final = r"^ *(?:(?P<type>Normal|Warning) +(?P<reason>[A-Z]\w+) +(?P<age>\S.*?)  +(?P<by>\S+)  +(?P<said>\S.*?)) *$"
@@ -51,7 +62,7 @@ def parse(chunk: Chunk) -> Parsed:
     stamps = lines.filter(pl.col("name").is_in(["Started", "Finished", "Start Time"]))
     stamps = stamps.select("line_no", stamp=_instant(pl.col("given"))).drop_nulls("stamp")
     tables = {"log_event": events.sort("line_no"), "server_setting": _settings(lines)}
-    return Parsed(tables, issues_of(lines.clear(), ""), lines.height, stamps)
+    return Parsed(tables, no_issues(), lines.height, stamps)
 
 
 def _parse_list(chunk: Chunk) -> Parsed:
@@ -59,8 +70,7 @@ def _parse_list(chunk: Chunk) -> Parsed:
     passed = pl.col("text").str.contains(_LIST_HEADING) | ~pl.col("text").str.contains(r"\S")
     foreign = rows.filter(pl.col("reason").is_null() & ~passed)
     issues = issues_of(foreign, "no row of the list of events")
-    stamps = pl.DataFrame(schema={"line_no": pl.Int64, "stamp": pl.Datetime("us")})
-    return Parsed({"log_event": _events(rows)}, issues, rows.height - issues.height, stamps)
+    return Parsed({"log_event": _events(rows)}, issues, rows.height - issues.height, no_stamps())
 
 
 def _placed(lines: pl.DataFrame) -> pl.DataFrame:
