@@ -111,6 +111,17 @@ def test_a_servers_journal_and_prose_are_not_claimed(lines: tuple[str, ...]) -> 
     assert FORMAT.sniff(Head(lines, complete=True)) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[    0.304768] Speculative Return Stack Overflow: WARNING: See https://kernel.org/doc/html/latest/admin-guide/hw-vuln/srso.html",
+        "[  843.308145] INFO: task python3:812 blocked for more than 122 seconds.",
+    ],
+)  # fmt: skip
+def test_the_kernels_own_levels_do_not_make_it_a_servers_log(line: str) -> None:
+    assert parsed(f"[    0.000000] Linux version 6.18.44\n{line}\n").issues.height == 0
+
+
 def test_lines_without_the_stamp_of_the_others_are_kept_as_not_understood() -> None:
     text = "[    1.000001] one\n[    2.000001] two\nwhat is this\n\n[    3.000001] three\n"
     assert parsed(text).issues["line_no"].to_list() == [3]

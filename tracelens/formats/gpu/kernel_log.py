@@ -33,9 +33,10 @@ _MIN_SHARE: Final = 0.6
 _MAX_CHARS: Final = 8192
 
 _SERVER_LINE: Final = re.compile(
-    r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: \d\d-\d\d \d\d:|:\s)|\"[A-Z]+ /\S* HTTP/|\] (?:Decode|Prefill) batch|text_generation"
+    r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: \d\d-\d\d \d\d:|:\s{2,}\S)|\"[A-Z]+ /\S* HTTP/|\] (?:Decode|Prefill) batch|text_generation"
 )
-"""A line of a server or a gateway: then the file is its log, and the kernel's lines only stand between."""
+"""A line of a server or a gateway: then the file is its log, and the kernel's lines only stand between.  Web servers pad their
+levels; the kernel, which writes ``INFO: task python3:812 blocked ...`` too, does not."""
 _HOST_WRITERS: Final = re.compile(r" (?:kernel|systemd(?:\[\d+\])?): ")
 
 
