@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracelens import formats
@@ -134,10 +134,18 @@ def read_in(kind: Format, claim: Claim, data: bytes, size: int | None) -> tuple[
         return rows(whole), counts, (whole.first_stamp, whole.last_stamp, whole.steps, whole.back_steps)
 
 
+GPU_AND_HOST = (
+    b'{"timestamp_ns": 1795955136068414372, "gpu_index": 0, "telemetry_data": {"nvidia_power_usage": 312.5}}\n'
+    b'{"timestamp_ns": 1795955136168414372, "process_cpu_s": 5}\n{"process_cpu_s": 5}\n'
+    b'{"ts": 1795956103.8, "cpu_times": {"user": 4, "idle": 9}, "process_cpu_s": [["vllm", 56.1]]}\n'
+)
+"""Lines of a host in a log of GPUs: one with CPU counters made the lines before it samples of a host."""
+
 CHUNKED = [known.name for known in formats.FORMATS if not (known.whole or known.binary)]
 
 
 @settings(max_examples=15, deadline=None)
+@example(("sampled_table", GPU_AND_HOST), 64)
 @given(file_of(CHUNKED, 6), st.sampled_from([64, 200, 1000]))
 def test_where_a_file_is_cut_never_changes_a_result(named: tuple[str, bytes], size: int) -> None:
     name, data = named

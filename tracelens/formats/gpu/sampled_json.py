@@ -189,9 +189,9 @@ def _dumped(rest: Mapping[str, Any]) -> str:
     return orjson.dumps(rest, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def _frames(found: _Reader) -> dict[str, pl.DataFrame]:
+def _frames(found: _Reader, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Make the samples of GPUs, of hosts and of processes."""
-    names, plan, rows = found.names, found.plan, found.rows()
+    names, plan = found.names, found.plan
     tables = {}
     if plan.gpu or plan.wide:
         gpus = gpu_rows(rows, names, plan).drop("other")
@@ -229,9 +229,10 @@ def _with_rest(samples: pl.DataFrame, rows: pl.DataFrame, *, per_line: bool) -> 
 
 
 def _with_cpu(host: pl.DataFrame, found: _Reader) -> pl.DataFrame:
+    """Add the CPU counters; where the plan has no measure of a host, a line without counters is no sample of one."""
     schema = {"line_no": pl.Int64, "cpu_busy_ticks": pl.Float64, "cpu_total_ticks": pl.Float64}
     cpus = pl.DataFrame(found.cpus, schema=schema, orient="row").unique("line_no", keep="first")
-    return host.join(cpus, on="line_no", how="left", maintain_order="left")
+    return host.join(cpus, on="line_no", how="left" if found.plan.host else "inner", maintain_order="left")
 
 
 def _process_frame(found: _Reader, stamps: pl.DataFrame) -> pl.DataFrame:
@@ -243,16 +244,10 @@ def _process_frame(found: _Reader, stamps: pl.DataFrame) -> pl.DataFrame:
     return rows.join(stamps, on="line_no", how="inner", maintain_order="left")
 
 
-def _no_stamp(found: _Reader, tables: Mapping[str, pl.DataFrame], plan: Plan) -> dict[int, str]:
-    """Name the lines whose stamp cannot be read, in a file that has stamps."""
-    if not plan.stamp_kind:
-        return {}
-    unstamped = {
-        line_no: "stamp cannot be read"
-        for frame in tables.values()
-        for line_no in frame.filter(pl.col("sample_ts").is_null())["line_no"]
-    }
-    return {line_no: why for line_no, why in unstamped.items() if line_no not in found.unread}
+def _reasons(found: _Reader, rows: pl.DataFrame) -> dict[int, str]:
+    """Say why lines cannot be read: no measure, or no stamp in a file that has stamps."""
+    bare = rows.filter(pl.col("sample_ts").is_null())["line_no"] if found.plan.stamp_kind else ()
+    return {**found.unread, **dict.fromkeys(bare, "stamp cannot be read")}
 
 
 def parse(chunk: Chunk) -> Parsed:
@@ -261,20 +256,17 @@ def parse(chunk: Chunk) -> Parsed:
     found = _Reader(chunk.claim)
     for line_no, value in objects:
         found.take(line_no, value)
-    tables = _frames(found)
-    reasons = {**found.unread, **_no_stamp(found, tables, found.plan)}
-    tables = {name: frame.filter(~pl.col("line_no").is_in(list(reasons))) for name, frame in tables.items()}
+    rows = found.rows()
+    reasons = _reasons(found, rows)
+    rows = rows.filter(~pl.col("line_no").is_in(list(reasons)))
+    tables = _frames(found, rows)
     why = pl.DataFrame(
         {"line_no": list(reasons), "reason": list(reasons.values())},
         schema={"line_no": pl.Int64, "reason": pl.String},
     )
     unread = issues_of(chunk.lines.join(why, on="line_no", maintain_order="left"), pl.col("reason"))
     issues = pl.concat([objects.issues, unread]).sort("line_no")
-    stamped = next((tables[name] for name in ("gpu_sample", "host_sample") if name in tables), None)
-    stamps = (stamped if stamped is not None else tables["host_process_sample"]).select(
-        "line_no", stamp="sample_ts"
-    )
-    stamps = stamps.unique("line_no", maintain_order=True).drop_nulls()
+    stamps = rows.filter("is_first").select("line_no", stamp="sample_ts").drop_nulls()
     if "gpu_sample" in tables:
         tables["gpu_sample"] = with_counted(tables["gpu_sample"])
     return Parsed(tables, issues, chunk.lines.height - issues.height, stamps)
