@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
 
 import polars as pl
@@ -82,6 +83,8 @@ class Claim:
     """What wrote the stamps, in words for `source.time_basis`, where it is not the log itself."""
     refusal: str = ""
     """Why the file cannot be read as it is, and what to do; else nothing."""
+    day: date | None = None
+    """The day of the first stamp, where stamps are times of day and the file states their day beside them."""
 
 
 @dataclass(frozen=True, slots=True)

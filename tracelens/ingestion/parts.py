@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Final
 
@@ -66,6 +66,8 @@ class ParsedSource:
     """Lines with two clocks, by how many quarter hours the log's own is ahead of the one outside."""
     written_by: str = ""
     """What wrote the stamps (`Claim.stamps`)."""
+    day: date | None = None
+    """The day of the first stamp (`Claim.day`)."""
     hours: list[tuple[int, float]] = field(default_factory=list)
     """GPU logs in wall time: lines before which an hour is missing (seconds above 0) or comes again (below 0)."""
 
@@ -201,7 +203,7 @@ def parse_source(  # noqa: PLR0913 - four of them have a default or a name
     """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
     work = _Task(kind, claim, folder, keep_text, prompt_key)
-    stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps))
+    stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps, day=claim.day))
     pending: deque[tuple[Future[_Done], int]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
         try:

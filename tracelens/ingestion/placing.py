@@ -198,6 +198,8 @@ def _anchor(
 ) -> _Anchor:
     if options.date is not None:
         return _Anchor(datetime.combine(options.date, time()), "--date", begins=True, in_utc=False)
+    if parsed.day is not None:
+        return _Anchor(datetime.combine(parsed.day, time()), "its heading", begins=True, in_utc=False)
     if neighbours:
         best = min(
             neighbours,

@@ -21,6 +21,8 @@ from tracelens.formats.gpu import (
     nvitop,
     pod_description,
     sampled_table,
+    sysstat,
+    top_batch,
     vendor_tables,
     vmstat,
 )
@@ -42,6 +44,8 @@ FORMATS: Final[tuple[Format, ...]] = (
     vendor_tables.XPU_SMI,
     sampled_table.FORMAT,
     vmstat.FORMAT,
+    top_batch.FORMAT,
+    sysstat.FORMAT,
     host_env.FORMAT,
     env_report.FORMAT,
     kernel_log.FORMAT,
