@@ -63,10 +63,11 @@ def test_a_line_of_100_mb_is_read_in_bounded_memory(
 ) -> None:
     before, behind, table, rows = GIANT[kind]
     path = tmp_path / ("file.gz" if packed else "file.log")
+    words = b"".join(b"w%06d " % (number * 7919 % 999983) for number in range(125_000))
     with gzip.open(path, "wb", 1) if packed else path.open("wb") as log:
         log.write(before)
         for _ in range(size_mb):
-            log.write(b"".join(b"w%06d " % (number * 7919 % 999983) for number in range(125_000)))
+            log.write(words)
         log.write(behind)
     code = (
         "import resource, sys, tracelens\n"

@@ -127,7 +127,7 @@ def unwrap(lines: pl.DataFrame, names: Sequence[str], prefix: str = "") -> pl.Da
         is_partial=pl.lit(value=False),
     )  # fmt: skip
     for name in names:
-        lines = _peel(lines, _BY_NAME[name], _BY_NAME[name].pattern)
+        lines = _peel(lines, _BY_NAME[name])
     if prefix:
         lines = lines.with_columns(pl.col("text").str.replace(rf"^({PREFIX}){re.escape(prefix)}", "${1}"))
     return lines
@@ -158,17 +158,18 @@ def unwrap_by_line(lines: pl.DataFrame) -> pl.DataFrame:
     for _ in range(_MAX_DEPTH):
         before = peeled["text"]
         for form in WRAPPERS:
-            peeled = _peel(
-                peeled, form, form.pattern if form.particular else _anonymous(form.pattern) + _PROOF
-            )
+            peeled = _peel(peeled, form, "" if form.particular else _PROOF)
         if (peeled["text"] == before).all():
             break
     return pl.concat([lines.filter(~mask), peeled]).sort("line_no") if peeled is not rest else lines
 
 
-def _peel(lines: pl.DataFrame, form: WrapperForm, shown_by: str) -> pl.DataFrame:
-    """Take one wrapper off the lines that fit ``shown_by``."""
-    fits = lines["text"].str.contains(shown_by)
+def _peel(lines: pl.DataFrame, form: WrapperForm, proof: str = "") -> pl.DataFrame:
+    """Take one wrapper off the lines that have it, with ``proof`` behind it."""
+    fits = lines["text"].str.contains(form.pattern)
+    # The pattern with its proof takes ten times as long to compile as most chunks take to be searched.
+    if proof and fits.any():
+        fits = lines["text"].str.contains(_anonymous(form.pattern) + proof)
     if not fits.any():
         return lines
     has_groups = "?P<" in form.pattern
