@@ -30,6 +30,14 @@ regexp_matches(
     || '|ClientDisconnect|[Cc]onnection ?(Reset|reset|closed)|[Uu]nauthorized|KeyboardInterrupt|BrokenPipe'
 );
 
+-- Words of warnings and errors that KV blocks did not come from another engine or a cache outside.
+CREATE MACRO _is_of_kv_transfer(message) AS
+regexp_matches(
+    message,
+    '(?i)(?:NIXL|Mooncake|\bKV\b|KVCache)[ \w]{0,30}(?:transfer|handshake|load)[ \w]{0,20}(?:fail|timeout|timed out)'
+    || '|NIXL_ERR_|nixl\w+Error|Sync batch data transfer timeout'
+);
+
 -- One row per run whose engine failed: the first line that says so, or the first error of it after which nothing was served.
 -- `is_stated`: a line says that it died.  `is_start`: it had not served before.
 CREATE VIEW _engine_failure AS

@@ -30,7 +30,11 @@ sample AS (
         s.line_no,
         s.sample_ts,
         s.engine_index,
-        s.running_count,
+        -- A prefill batch of SGLang counts those that ran before it, without the requests that it adds.
+        s.running_count + CASE
+            WHEN s.other LIKE '{"batch":"prefill"%' THEN coalesce(try_cast(regexp_extract(s.other, '"#new-seq":([0-9]+)', 1) AS BIGINT), 0)
+            ELSE 0
+        END AS running_count,
         s.waiting_count,
         s.deferred_count,
         s.preemption_count,
@@ -63,7 +67,7 @@ COMMENT ON COLUMN binding_limit.source_id IS 'Source of the stats line.';
 COMMENT ON COLUMN binding_limit.line_no IS 'Line of it.';
 COMMENT ON COLUMN binding_limit.sample_ts IS 'Its time, UTC.';
 COMMENT ON COLUMN binding_limit.engine_index IS 'Engine.';
-COMMENT ON COLUMN binding_limit.running_count IS 'Requests running.';
+COMMENT ON COLUMN binding_limit.running_count IS 'Requests running, those of a prefill batch included.';
 COMMENT ON COLUMN binding_limit.waiting_count IS 'Requests waiting, deferred ones included.';
 COMMENT ON COLUMN binding_limit.deferred_count IS 'Requests held back by something else than capacity.';
 COMMENT ON COLUMN binding_limit.preemption_count IS 'Preemptions in the interval.';

@@ -67,3 +67,26 @@ def test_nothing_secret_is_kept() -> None:
 def test_above_a_servers_log_it_is_that_log() -> None:
     lines = [*REPORT.splitlines(), *["INFO 07-21 10:20:00 async_llm.py:1] Added request 1."] * 8]
     assert FORMAT.sniff(Head(tuple(lines), complete=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        # noonghunna/club-3090#602 and #1095
+        ("  - **PCIe:** x4 lanes negotiated (GPU max x16, Gen up to 4) | bus 00000000:01:00.0", "x4 of x16"),
+        ("\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x8 (downgraded)", "x8 of more"),
+    ],
+)
+def test_a_link_with_fewer_lanes_than_the_gpu_has_is_told(line: str, value: str) -> None:
+    assert settings(f"\n{line}\n") == [(2, "pcie_link", value)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  - **PCIe:** x16 lanes negotiated (GPU max x16, Gen up to 4)",
+        "\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x16",
+    ],
+)
+def test_a_link_with_all_its_lanes_is_not_told(line: str) -> None:
+    assert settings(line) == []

@@ -297,6 +297,36 @@ def test_deeply_nested_tags_do_no_harm() -> None:
     assert parsed(form, deep).tables["gpu_sample"].height == 1
 
 
+XML_LINK = """<pci_gpu_link_info><link_widths><max_link_width>16x</max_link_width>
+<current_link_width>1x</current_link_width></link_widths></pci_gpu_link_info>"""
+TEXT_LINK = """        GPU Link Info
+            PCIe Generation
+                Max                       : 4
+                Current                   : 1
+            Link Width
+                Max                       : 16x
+                Current                   : {}
+"""
+
+
+def test_a_gpu_that_does_not_use_all_its_lanes_is_told() -> None:
+    form, text = sample("nvidia_smi_q_v12.xml")
+    of_xml = parsed(form, text.replace("<pci>", f"<pci>{XML_LINK}"))
+    form, text = sample("q_r535_loop.txt")
+    of_text = parsed(form, text.replace("    PCI\n", "    PCI\n" + TEXT_LINK.format("1x"), 1))
+    for found in (of_xml, of_text):
+        assert found.tables["server_setting"]["key"].to_list() == ["pcie_link"]
+        assert found.tables["server_setting"]["value"].to_list() == ["x1 of x16"]
+
+
+def test_a_link_of_all_lanes_is_none_of_a_server_s_settings() -> None:
+    form, text = sample("q_r535_loop.txt")
+    assert (
+        "server_setting"
+        not in parsed(form, text.replace("    PCI\n", "    PCI\n" + TEXT_LINK.format("16x"))).tables
+    )
+
+
 def test_text_and_xml_say_the_same_of_a_gpu() -> None:
     text, xml = rows("q_r535_loop.txt")[0], rows("nvidia_smi_q_v12.xml")[0]
     shared = ("sample_ts", "gpu_index", "gpu_name", "sm_ratio", "mem_ratio", "power_w", "power_limit_w", "temp_c", "mem_temp_c",

@@ -82,3 +82,27 @@ def test_what_is_claimed() -> None:
     assert not claims("PATH=/bin\nHOME=/root")
     assert not claims("#!/bin/sh\nset -e\nexport OMP_NUM_THREADS=4\nvllm serve model\nwait\n")
     assert not claims('{"OMP_NUM_THREADS": 4}')
+
+
+PRINTED = """$ cat /sys/fs/cgroup/cpu.max
+400000 100000
+$ cat /sys/fs/cgroup/cpu.stat
+usage_usec 1834482211
+nr_periods 4567
+nr_throttled 3115
+throttled_usec 512345678
+"""
+"""Numbers of ollama/ollama#17916: a container of four cores."""
+
+
+def test_what_cat_prints_is_read_with_its_commands_or_without() -> None:
+    bare = "\n".join(line for line in PRINTED.splitlines() if not line.startswith("$"))
+    expected = {
+        "cpu_quota_cores": "4", "cgroup_period_count": "4567", "cgroup_throttled_count": "3115",
+    }  # fmt: skip
+    assert [(claims(text), settings(text)) for text in (PRINTED, bare)] == [(True, expected)] * 2
+    assert parsed(PRINTED).issues.height == 0
+
+
+def test_two_numbers_alone_are_no_quota_that_is_claimed() -> None:
+    assert not claims("400000 100000\n200000 100000\n")

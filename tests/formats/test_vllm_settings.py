@@ -57,6 +57,13 @@ def stated(*messages: str) -> dict[str, str]:
 ONE_LINERS = [
     ("vLLM API server version 0.11.0+582e4e37.nv25.11", {"vllm_version": "0.11.0+582e4e37.nv25.11"}),
     ("vLLM API server version 0.4.0.post1   ", {"vllm_version": "0.4.0.post1"}),
+    # vllm-project/vllm#34399, #39240 and #20264, whose author set the numbers in bold type
+    ("torch.compile takes 2222.52 s in total", {"compilation_s": "2222.52"}),
+    ("torch.compile took 11.98 s in total", {"compilation_s": "11.98"}),
+    (
+        "Graph capturing finished in **17 secs**, took 0.48 GiB",
+        {"graph_capture_s": "17", "graph_memory_gib": "0.48"},
+    ),
     ("vLLM server version 0.20.2, serving model /m/x", {"vllm_version": "0.20.2", "model": "/m/x"}),
     (" ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0", {"vllm_version": "0.32.0"}),
     ("  █▄█▀ █     █     █     █  model   /models/tiny-llama", {"model": "/models/tiny-llama"}),

@@ -20,6 +20,12 @@ CAUSES = {
     "lines_left_out": {"runaway-generation"},
     "failed_to_start": {"engine-dead"},
     "idle": set[str](),
+    "adapters_capture": {"slow-startup"},
+    "blocks_expired": {"kv-transfer-failed"},
+    "transfer_failed": {"kv-transfer-failed"},
+    "seats_of_batches": {"max-num-seqs-too-small", "queue-dominated-ttft"},
+    "drafts_of_mtp": {"speculative-decoding-rejected"},
+    "prompts_first": {"long-prompt-starvation"},
 }
 """What is found above information, and nothing else."""
 

@@ -4,7 +4,8 @@
     nproc(node)=128
     cpu.max=400000 100000
 
-People write such a file by hand or with ``env; nproc; cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu.stat``.  Only the keys of
+People write such a file by hand or with ``env; nproc; cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu.stat``, and paste it with or
+without the commands; then the quota stands on a line of its own, without its name.  Only the keys of
 `KEYS` become settings: an environment holds secrets, so nothing else of it is kept.
 """
 
@@ -37,6 +38,11 @@ _LINE: Final = (
 _KNOWN: Final = re.compile(
     rf"^\s*(?:export )?(?:/\S*/)?({'|'.join(re.escape(name) for name in KEYS)})(?:\s*[=:]\s*(?:-?\d[\d ]*|max \d+)?| +-?\d+)\s*$"
 )
+_PRINTED: Final = re.compile(
+    r"^\s*(?:((?:max|\d{1,12}) \d{4,7})|(?:\S*[$#>] *)?cat(?: /sys/fs/cgroup/\S*)+|\S*[$#>] *nproc)\s*$"
+)
+"""The one line of ``cpu.max`` as ``cat`` prints it, and the commands above such lines."""
+_STAT: Final = re.compile(r"^\s*(?:\w+_usec|nr_\w+|throttled_time) \d+\s*$")
 _PAIR: Final = re.compile(r"^\s*(?:export )?[\w./()-]+ *[=:]")
 _NOTE: Final = re.compile(r"^\s*(?:#.*)?$")
 _MIN_SHARE: Final = 0.5
@@ -51,8 +57,8 @@ def sniff(head: Head) -> Claim | None:
     if "Containers:" in head.lines or is_report(head.lines):
         return None
     said = [line for line in (*head.lines, *head.sampled) if not _NOTE.match(line)]
-    known = sum(1 for line in said if _KNOWN.match(line))
-    pairs = sum(1 for line in said if _KNOWN.match(line) or _PAIR.match(line))
+    known = sum(1 for line in said if _KNOWN.match(line) or ("cpu.max" in line and _PRINTED.match(line)))
+    pairs = sum(1 for line in said if any(form.match(line) for form in (_KNOWN, _PAIR, _PRINTED, _STAT)))
     return Claim("pairs", Clock.NONE) if known and pairs >= max(1, _MIN_SHARE * len(said)) else None
 
 
@@ -60,12 +66,14 @@ def parse(chunk: Chunk) -> Parsed:
     """Known keys as rows of `server_setting`; a known key with a value that cannot be read is an issue."""
     text = pl.col("text")
     split = chunk.lines.with_columns(text.str.extract_groups(_LINE).struct.unnest())
+    quota = text.str.extract(_PRINTED.pattern, 1)
+    name = pl.when(quota.is_null()).then("name").otherwise(pl.lit("cpu.max"))
+    split = split.with_columns(name=name, given=pl.coalesce(quota, "given"))
     key = pl.col("name").replace_strict(KEYS, default=None, return_dtype=pl.String)
     rows = split.with_columns(key=key, value=_value()).filter(pl.col("key").is_not_null())
     unread = rows.filter(pl.col("value").is_null() & ~_says_none())
-    foreign = split.filter(
-        ~text.str.contains(_NOTE.pattern) & ~text.str.contains(_PAIR.pattern) & key.is_null()
-    )
+    own = [text.str.contains(form.pattern) for form in (_NOTE, _PAIR, _PRINTED, _STAT)]
+    foreign = split.filter(~pl.any_horizontal(own) & key.is_null())
     issues = pl.concat(
         [issues_of(unread, "value not readable"), issues_of(foreign, "no pair of key and value")]
     ).sort("line_no")

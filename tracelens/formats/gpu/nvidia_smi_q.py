@@ -49,6 +49,11 @@ _FIELDS: Final[Mapping[str, str]] = {
     "PCI/Tx Throughput": "pcie.tx",
     "PCI/Rx Throughput": "pcie.rx",
 }
+_LINK: Final[Mapping[str, str]] = {
+    "PCI/Current": "current",
+    "PCI/Max": "max",
+}
+"""Of the generation and of the width of the PCIe link, which ends with ``x``."""
 _REASONS: Final = ("Clocks Event Reasons/", "Clocks Throttle Reasons/")
 _PROCESS: Final = {
     "Processes/Process ID": "pid",
@@ -90,7 +95,7 @@ def _pairs(chunk: Chunk) -> pl.DataFrame:
     lines = lines.with_columns(
         path=pl.when(pl.col("text").str.contains(_BANNER, literal=True)).then(pl.lit(_BANNER)).otherwise(path)
     )
-    known = [*_FIELDS, *_PROCESS, *_ABOVE, "/Minor Number", _BANNER]
+    known = [*_FIELDS, *_LINK, *_PROCESS, *_ABOVE, "/Minor Number", _BANNER]
     is_reason = pl.any_horizontal([pl.col("path").str.starts_with(each) for each in _REASONS])
     return lines.filter(pl.col("path").is_in(known) | is_reason | pl.col("bus").is_not_null())
 
@@ -119,6 +124,9 @@ class _Reader:
 def _put(gpu: Gpu, line_no: int, path: str, value: str) -> None:
     if path in _FIELDS:
         gpu.fields.setdefault(_FIELDS[path], value)
+    elif path in _LINK:
+        name = "width" if value.endswith("x") else "gen"
+        gpu.fields.setdefault(f"pcie.link.{name}.{_LINK[path]}", value)
     elif path == "/Minor Number":
         gpu.minor = value
     elif path in _PROCESS:
@@ -147,7 +155,7 @@ FORMAT: Final = Format(
     name="nvidia_smi_q",
     title="nvidia-smi -q, snapshots as text",
     side=Side.GPU,
-    fills=("gpu_sample", "gpu_process_sample", "log_event"),
+    fills=("gpu_sample", "gpu_process_sample", "log_event", "server_setting"),
     sniff=sniff,
     parse=parse,
     whole=True,

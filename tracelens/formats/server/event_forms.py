@@ -50,6 +50,7 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("compile", "autotuning during inference", "0.25+"),
     EventForm("compile", "torch.compile takes", "V1"),
     EventForm("compile", "Graph capturing finished"),
+    EventForm("notice", "in WAITING_FOR_REMOTE_KVS state", "V1 at DEBUG, each step that a request waits"),
     EventForm("notice", "GC took ", "0.11.1+ with VLLM_GC_DEBUG"),
     EventForm("notice", "seconds to fall asleep", "0.8+"),
     EventForm("notice", "to wake up tags", "0.8+"),

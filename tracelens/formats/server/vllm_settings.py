@@ -88,6 +88,7 @@ SAYINGS: Final = (
     _saying("Loading weights took ", rf"(?P<weights_load_s>{_X}) s"),
     # Start-up and kernels.
     _saying("Graph capturing finished in ", rf"(?P<graph_capture_s>{_X}) secs(?:, took (?P<graph_memory_gib>{_X}) G)?"),
+    _saying("torch.compile ", rf"(?:takes|took) (?P<compilation_s>{_X}) s in total"),  # 0.6.5-
     _saying("init engine (", rf"[^)]*\) took (?P<startup_s>{_X}) s(?:.*?\(compilation: (?P<compilation_s>{_X}) s)?"),
     _saying("Enforce eager set", "", enforce_eager="True"),
     _saying("Using ", r"(?P<kv_cache_layout>\w+) KV cache layout"),
@@ -187,7 +188,8 @@ def _short(message: str) -> Pairs:
     if found := _LOGO.match(message):
         yield ("vllm_version" if found[1] == "version" else "model"), found[2]
     yield from _groups(_KV_SIZE.match(message))
-    bare = _ENGINE_PREFIX.sub("", message[:MAX_SHORT_CHARS], count=1)
+    # Whoever quotes a log in Markdown sets the number in bold type that the report is about.
+    bare = _ENGINE_PREFIX.sub("", message[:MAX_SHORT_CHARS], count=1).replace("**", "")
     for said in SAYINGS:
         if bare.startswith(said.start) and not (said.unless and said.unless.search(bare)):
             match = said.pattern.match(bare)

@@ -20,7 +20,7 @@ A traceback is the cause of whatever is slow, or it is noise.
 Errors that no request was refused by, and of which no line says that the engine ended.
 ## How it is detected
 A line of level ERROR or CRITICAL or a traceback, which is not about a single request (too long, a template, a schema, a client that
-left), and not part of what engine.dead has found.
+left) or a KV transfer (engine.kv_transfer), and not part of what engine.dead has found.
 ## What to do
 Read them.  What they did to latency is not in them.
 ## Known limits
@@ -41,7 +41,7 @@ WITH error AS (
     ANTI JOIN _engine_failure AS f ON e.run_id = f.run_id
     WHERE
         e.kind IN ('error', 'oom', 'traceback', 'dead') AND coalesce(e.level, 'ERROR') IN ('ERROR', 'CRITICAL')
-        AND (_is_fatal(e.message) OR NOT _is_of_request(e.message))
+        AND (_is_fatal(e.message) OR NOT (_is_of_request(e.message) OR _is_of_kv_transfer(e.message)))
         -- What a server writes that is being stopped.
         AND NOT EXISTS (
             SELECT 1

@@ -27,7 +27,8 @@ The engine decodes at full speed all the time for the same few requests: they ha
 ## How it is detected
 Stats lines: Running is constant and at most `max_running_count`, no prompt comes in, the generation throughput is steady
 (spread at most `max_spread_ratio` of its mean) and the KV cache grows; tokens per seat reach `min_output_tokens`, more than
-ordinary answers have.  Request rows: an answer of at least `min_output_tokens` that was cut at its length and is
+ordinary answers have; below four times that it is information where the case holds waiting requests, errors, GPU readings or a client beside
+it.  Request rows: an answer of at least `min_output_tokens` that was cut at its length and is
 `min_times_median_ratio` times the median.
 ## What to do
 Cap the length, stream, and look at why no stop is found (template, repetition, thinking).
@@ -132,6 +133,18 @@ worst AS (
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY output_tokens DESC, first_line ASC) = 1
 ),
 
+beside AS (
+    -- Some thousand tokens are also what long answers have that somebody wants: where the case holds more than calm stats lines,
+    -- it is about something else.
+    SELECT run_id FROM engine_state WHERE waiting_count > 0 OR swapped_count > 0 OR preemption_count > 0
+    UNION
+    SELECT run_id FROM log_event WHERE kind IN ('dead', 'oom', 'stall', 'error', 'traceback', 'preemption', 'gpu')
+    UNION
+    SELECT run_id FROM gpu_sample
+    UNION
+    SELECT run_id FROM request WHERE coalesce(client_ttft_s, client_e2e_s) IS NOT NULL
+),
+
 able AS (
     SELECT run_id FROM engine_state GROUP BY run_id HAVING count(generation_tps) >= 4
     UNION
@@ -146,6 +159,9 @@ SELECT
         WHEN worst.run_id IS NULL OR worst.output_tokens >= 4 * $min_output_tokens OR worst.seen_in = 'requests' THEN 'medium'
         ELSE 'low'
     END AS confidence,
+    CASE
+        WHEN beside.run_id IS NOT NULL AND worst.output_tokens < 4 * $min_output_tokens AND worst.seen_in = 'log' THEN 'info' ELSE 'warning'
+    END AS severity,
     CASE WHEN worst.run_id IS NOT NULL THEN 0.7 ELSE 0.0 END AS weight,
     worst.from_ts,
     worst.to_ts,
@@ -167,3 +183,4 @@ SELECT
 FROM (SELECT DISTINCT run_id FROM source) AS runs
 LEFT JOIN worst ON runs.run_id = worst.run_id
 LEFT JOIN able ON runs.run_id = able.run_id
+LEFT JOIN beside ON runs.run_id = beside.run_id

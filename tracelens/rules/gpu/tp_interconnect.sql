@@ -12,6 +12,8 @@ verdict = "The {measured_rank_count} tensor-parallel ranks wait for each other (
 max_util_ratio = 0.8
 min_spread_ratio = 0.2
 min_pcie_bps = 8e9
+max_lane_count = 4
+max_alone_lane_count = 1
 
 [[remedy]]
 kind = "config"
@@ -32,7 +34,7 @@ That ranks add up.
 Every layer ends in an all-reduce. Without peer access it goes through host memory; all ranks then idle for the same time, or one rank shows more utilisation than its peer while power shows the opposite.
 
 ## How it is detected
-At least two ranks and a slow link (a line that peer access or custom all-reduce is not there, or the setting that switches it off, or a matrix of links in which no two GPUs meet but through the CPU), and on the GPUs one of: none of the ranks is busy (median utilisation below `max_util_ratio`) while requests run and none waits, or the ranks differ by `min_spread_ratio` for long, or PCIe carries more than `min_pcie_bps`. A spread as large as twice that counts without a word on the link. Without GPU readings a slow link is only information.
+At least two ranks and a slow link (a line that peer access or custom all-reduce is not there, or the setting that switches it off, a matrix of links in which no two GPUs meet but through the CPU, or a GPU that uses `max_lane_count` of its PCIe lanes or fewer), and on the GPUs one of: none of the ranks is busy (median utilisation below `max_util_ratio`) while requests run and none waits, or the ranks differ by `min_spread_ratio` for long, or PCIe carries more than `min_pcie_bps`. A spread as large as twice that counts without a word on the link. Without GPU readings a slow link is only information, but for a GPU on `max_alone_lane_count` lane: no all-reduce is quick over that.
 
 ## What to do
 One rank alone, same model or a smaller one, as the reference.
@@ -52,6 +54,24 @@ WITH layout AS (
             WHERE key IN ('tensor_parallel_size', 'gpu_link')
         ) AS evidence
     FROM run_setting
+    GROUP BY run_id
+),
+
+lane AS (
+    -- The GPU with the fewest PCIe lanes in use; one that has all of its lanes is not listed.
+    SELECT
+        run_id,
+        min(lane_count) AS lane_count,
+        arg_min(value, (lane_count, source_id, line_no)) AS lane_text,
+        arg_min({'source_id': source_id, 'line_no': line_no}, (lane_count, source_id, line_no), 2) AS evidence
+    FROM (
+        SELECT
+            *,
+            try_cast(regexp_extract(value, '^x([0-9]+)', 1) AS INTEGER) AS lane_count
+        FROM server_setting
+        WHERE key = 'pcie_link'
+    )
+    WHERE lane_count <= $max_lane_count
     GROUP BY run_id
 ),
 
@@ -104,8 +124,11 @@ judged AS (
         run.run_id,
         coalesce(layout.rank_count, 0) AS rank_count,
         coalesce(layout.is_cpu, FALSE) AS is_cpu,
-        link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) OR layout.slow_link IS NOT NULL AS has_slow_link,
+        link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) OR layout.slow_link IS NOT NULL OR lane.run_id IS NOT NULL
+            AS has_slow_link,
         layout.slow_link,
+        lane.lane_text,
+        coalesce(lane.lane_count <= $max_alone_lane_count, FALSE) AS is_one_lane,
         coalesce(gpu.gpu_count, 0) AS gpu_count,
         gpu.max_util_ratio,
         gpu.spread_ratio,
@@ -119,10 +142,11 @@ judged AS (
         gpu.util_count,
         gpu.from_ts,
         gpu.to_ts,
-        list_concat(coalesce(link.evidence, layout.evidence, []), coalesce(gpu.evidence, []))[:5] AS evidence
+        list_concat(coalesce(lane.evidence, link.evidence, layout.evidence, []), coalesce(gpu.evidence, []))[:5] AS evidence
     FROM (SELECT DISTINCT run_id FROM source) AS run
     LEFT JOIN layout ON run.run_id = layout.run_id
     LEFT JOIN link ON run.run_id = link.run_id
+    LEFT JOIN lane ON run.run_id = lane.run_id
     LEFT JOIN flow ON run.run_id = flow.run_id
     LEFT JOIN gpu ON run.run_id = gpu.run_id
     LEFT JOIN traffic ON run.run_id = traffic.run_id
@@ -133,7 +157,8 @@ SELECT
     '' AS subject,
     CASE
         WHEN is_cpu OR rank_count = 1 THEN 'clear'
-        WHEN rank_count >= 2 AND gpu_count >= 2 AND has_slow_link AND (is_half_busy OR is_lopsided OR is_link_full) THEN 'fired'
+        WHEN rank_count >= 2 AND gpu_count >= 2 AND has_slow_link AND (is_half_busy OR is_lopsided OR is_link_full OR is_one_lane)
+            THEN 'fired'
         WHEN rank_count >= 2 AND gpu_count >= 2 AND is_very_lopsided THEN 'fired'
         WHEN rank_count >= 2 AND has_slow_link AND gpu_count < 2 THEN 'fired'
         WHEN rank_count >= 2 AND gpu_count >= 2 THEN 'clear'
@@ -148,9 +173,10 @@ SELECT
     from_ts,
     to_ts,
     evidence,
-    CASE WHEN gpu_count < 2 THEN 'info' ELSE 'warning' END AS severity,
+    CASE WHEN gpu_count < 2 AND NOT is_one_lane THEN 'info' ELSE 'warning' END AS severity,
     rank_count AS measured_rank_count,
     CASE
+        WHEN lane_text IS NOT NULL THEN format('a GPU uses {} PCIe lanes', replace(replace(lane_text, ' more', ' its'), 'x', ''))
         WHEN slow_link IS NOT NULL THEN format('the GPUs meet through the CPU at best ({})', slow_link)
         WHEN has_slow_link THEN 'peer access or custom all-reduce is off'
         ELSE 'nothing is said of the link'

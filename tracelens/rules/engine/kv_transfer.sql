@@ -1,0 +1,121 @@
+/*
+title = "KV blocks from another engine come late or not at all"
+belief = "Prefill and decode on engines of their own are faster, so the decoding engine must be too small."
+cause = "kv-transfer-failed"
+severity = "warning"
+needs = ["log_event"]
+missing = ["the log of the decoding and of the prefilling engine for the same time, with warnings (VLLM_LOGGING_LEVEL=DEBUG also says which request waits for remote KV)"]
+message = "{lead}. The first line of it: {first_line}"
+verdict = "{lead}: look at the path between the engines (network, RDMA, both logs at that minute) before seats, cache or cards."
+
+[params]
+min_waiting_s = 5.0
+
+[[remedy]]
+kind = "config"
+text = "Read both engines' logs at the first failure, test the path between them alone (NIXL or Mooncake's own benchmark, UCX_LOG_LEVEL=info), and restart the pair where a connection is dead: not every connector connects again."
+moves = "requests that wait for KV blocks, TTFT"
+next_limit = "the bandwidth between the engines"
+
+[[remedy]]
+kind = "config"
+text = "Where blocks expire before they are fetched, admit less at the decoding engine or give it more room; a longer expiry (VLLM_NIXL_ABORT_REQUEST_TIMEOUT) only hides its queue."
+moves = "prompts that are computed twice"
+next_limit = "KV cache of the decoding engine"
+---
+## What people assume
+A request that waits at the decoding engine waits for seats or for cache.
+## What the data shows
+It waits for the KV blocks of its prompt, which another engine has computed: the transfer failed, timed out, or the blocks expired there before
+anybody fetched them.
+## How it is detected
+Warnings and errors of a connector (NIXL, Mooncake, LMCache) that a transfer or a handshake failed or timed out; blocks that were released since nobody
+fetched them in time; or the scheduler's word, step after step for `min_waiting_s`, that a request waits for remote KV.
+## What to do
+Look at the path first.  A request whose blocks do not come is computed anew or refused, as kv_load_failure_policy says.
+## Known limits
+A transfer that is only slow writes no line: KV Transfer metrics count those that succeeded.
+*/
+WITH said AS (
+    SELECT
+        e.run_id,
+        e.source_id,
+        e.line_no,
+        e.event_ts,
+        split_part(e.message, chr(10), 1) AS line,
+        e.message LIKE '%in WAITING_FOR_REMOTE_KVS state%' AS is_wait,
+        e.message LIKE 'Releasing expired KV blocks%' AS is_expired,
+        _is_of_kv_transfer(e.message) AS is_failed
+    FROM log_event AS e
+    INNER JOIN source ON e.source_id = source.source_id AND source.side = 'server'
+    WHERE e.kind IN ('error', 'warning', 'notice')
+),
+
+waited AS (
+    SELECT
+        run_id,
+        max(wait_s) AS wait_s
+    FROM (
+        SELECT
+            run_id,
+            epoch(max(event_ts) - min(event_ts)) AS wait_s
+        FROM said
+        WHERE is_wait
+        GROUP BY run_id, source_id, split_part(line, ' ', 1)
+    )
+    GROUP BY run_id
+),
+
+counted AS (
+    SELECT
+        run_id,
+        count(*) FILTER (WHERE is_failed) AS failed_count,
+        count(*) FILTER (WHERE is_expired) AS expired_count,
+        min(event_ts) AS from_ts,
+        max(event_ts) AS to_ts,
+        left(min_by(line, _line_key(source_id, line_no)), 160) AS first_line,
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 4) AS evidence
+    FROM said
+    WHERE is_wait OR is_expired OR is_failed
+    GROUP BY run_id
+),
+
+judged AS (
+    SELECT
+        counted.*,
+        coalesce(waited.wait_s, 0) AS wait_s,
+        counted.failed_count + counted.expired_count > 0 OR waited.wait_s >= $min_waiting_s AS is_bad
+    FROM counted
+    LEFT JOIN waited ON counted.run_id = waited.run_id
+)
+
+SELECT
+    runs.run_id,
+    '' AS subject,
+    CASE WHEN judged.is_bad THEN 'fired' WHEN runs.has_log THEN 'clear' ELSE 'not_evaluated' END AS outcome,
+    CASE WHEN failed_count + expired_count >= 3 THEN 'high' ELSE 'medium' END AS confidence,
+    CASE WHEN judged.is_bad THEN 0.7 ELSE 0.0 END AS weight,
+    judged.from_ts,
+    judged.to_ts,
+    coalesce(judged.evidence, []) AS evidence,
+    concat_ws(
+        '; ',
+        CASE WHEN failed_count > 0 THEN format('KV transfers between engines failed (lines that say so: {})', failed_count) END,
+        CASE WHEN expired_count > 0 THEN format('KV blocks expired before they were fetched (requests: {})', expired_count) END,
+        CASE
+            WHEN wait_s >= $min_waiting_s THEN format('KV blocks of another engine kept a request waiting for {:.0f} s or more', wait_s)
+        END
+    ) AS lead,
+    coalesce(judged.first_line, '') AS first_line,
+    failed_count AS measured_failed_count,
+    expired_count AS measured_expired_count,
+    wait_s AS measured_waiting_s,
+    $min_waiting_s AS threshold_waiting_s
+FROM (
+    SELECT
+        run_id,
+        bool_or(format IN ('vllm_log', 'sglang_log')) AS has_log
+    FROM source
+    GROUP BY run_id
+) AS runs
+LEFT JOIN judged ON runs.run_id = judged.run_id
