@@ -30,7 +30,7 @@ SELECT
     quantile_cont(sm_clock_mhz, 0.95) FILTER (WHERE is_busy) AS busy_clock_p95_mhz,
     max(sm_clock_max_mhz) AS clock_max_mhz,
     max(temp_c) FILTER (WHERE is_busy) AS busy_temp_max_c,
-    list({'source_id': source_id, 'line_no': line_no} ORDER BY is_busy DESC, source_id ASC, line_no ASC)[:5] AS evidence
+    arg_min({'source_id': source_id, 'line_no': line_no}, (coalesce(1 - is_busy::INTEGER, 2), source_id, line_no), 5) AS evidence
 FROM reading
 GROUP BY run_id, gpu;
 

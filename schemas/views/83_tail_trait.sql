@@ -481,18 +481,13 @@ SELECT
     server.service,
     server_source.path AS server_path,
     coalesce(w.label, client_source.path) AS client_name,
-    CASE
-        WHEN len(stream.chunk_offset_s) > 2
-            THEN list_max(list_transform(
-                    list_zip(stream.chunk_offset_s[2:], stream.chunk_offset_s[:-2]), LAMBDA pair: pair[1] - pair[2] -- noqa: RF01
-                ))
-    END AS gap_s
+    CASE WHEN stream.chunk_count > 2 THEN stream.longest_gap_s END AS gap_s
 FROM stepped AS w
 LEFT JOIN served AS server
     ON w.server_source_id = server.source_id AND w.server_line_no = server.line_no AND w.request_id = server.request_id
 LEFT JOIN source AS server_source ON w.server_source_id = server_source.source_id
 LEFT JOIN source AS client_source ON w.client_source_id = client_source.source_id
-LEFT JOIN client_stream AS stream
+LEFT JOIN _stream_shape AS stream
     ON w.measure <> 'ttft' AND w.client_source_id = stream.source_id AND w.client_line_no = stream.line_no;
 
 -- One row per candidate and trait.
