@@ -43,5 +43,5 @@ INSERT INTO coverage_question VALUES
 (51, 'GPU power', 'gpu', 'Did the GPUs work, or only spin?', NULL, 'nvidia-smi dmon -s pucvmet -o DT'),
 (52, 'GPU clocks', 'gpu', 'Were the clocks held down?', NULL, 'nvidia-smi dmon -s pucvmet -o DT'),
 (53, 'GPU memory traffic', 'gpu', 'Was memory bandwidth the limit?', NULL, 'dcgmi dmon -e 1002,1004,1005, or nvidia-smi dmon --gpm-metrics'),
-(60, 'host load', 'host', 'Did the host''s CPUs hold the server up?', NULL, 'vmstat -t 1, and the container''s /sys/fs/cgroup/cpu.stat'),
+(60, 'host load', 'host', 'Did the host''s CPUs hold the server up?', NULL, 'pidstat -u -r 1, vmstat -t 1, and the container''s /sys/fs/cgroup/cpu.stat'),
 (54, 'GPU tensor cores', 'gpu', 'Were the tensor cores the limit?', NULL, 'dcgmi dmon -e 1002,1004,1005, or nvidia-smi dmon --gpm-metrics');
