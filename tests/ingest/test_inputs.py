@@ -21,6 +21,8 @@ from tracelens.errors import SourceError
 from tracelens.ingestion import FileReport, IngestReport, State, ingest
 from tracelens.opening import Input, Unreadable, expand, streams
 
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
+
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,

@@ -16,6 +16,8 @@ from tracelens.opening.exports import as_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
+
 STATS = (
     "(APIServer pid=1) INFO 11-19 12:16:{:02d} [loggers.py:127] Engine 000: Avg prompt throughput: 102.2 tokens/s, Avg generation "
     "throughput: 52.2 tokens/s, Running: {} reqs, Waiting: 0 reqs, GPU KV cache usage: 0.8%, Prefix cache hit rate: 0.0%"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 import tracelens
 from tracelens.ingestion.chunks import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
 
 SECONDS, GPUS = 14_000, 8
 START = datetime(2026, 11, 20, 3)

@@ -76,7 +76,7 @@ LOG = "".join(
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+def ask(tmp_path_factory: pytest.TempPathFactory, facts_alone: Callable[[], Any]) -> Ask:
     """Rows of a query on a case of several runs: each file its own run by its name, log and scrapes together in ``both``."""
     folder = tmp_path_factory.mktemp("metrics")
     written = {"without_times.prom": WITHOUT_TIMES, "restarted.prom": RESTARTED, "close.prom": CLOSE, "targets.json": TARGETS, "dcgm.prom": DCGM, "server.log": LOG}  # fmt: skip
@@ -90,13 +90,14 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
         )
         assert all(one.state is State.READ and one.skipped == 0 for one in report.files), report
 
-    add("samples", *(SAMPLES / "prometheus_text").glob("*.*m"), SAMPLES / "prometheus_api" / "dcgm_range.json", SAMPLES / "aiperf_server" / "server_metrics_export.json")  # fmt: skip
-    for name in ("without_times", "restarted", "close", "dcgm"):
-        add(name, folder / f"{name}.prom")
-    add("targets", folder / "targets.json")
+    with facts_alone():
+        add("samples", *(SAMPLES / "prometheus_text").glob("*.*m"), SAMPLES / "prometheus_api" / "dcgm_range.json", SAMPLES / "aiperf_server" / "server_metrics_export.json")  # fmt: skip
+        for name in ("without_times", "restarted", "close", "dcgm"):
+            add(name, folder / f"{name}.prom")
+        add("targets", folder / "targets.json")
+        for name in RECORDINGS:
+            add(name, RECORDED / f"{name}.prom", RECORDED / f"{name}.spans.jsonl")
     add("both", folder / "restarted.prom", folder / "server.log")
-    for name in RECORDINGS:
-        add(name, RECORDED / f"{name}.prom", RECORDED / f"{name}.spans.jsonl")
 
     def rows(sql: str) -> list[dict[str, Any]]:
         with Store(case) as store:

@@ -19,6 +19,8 @@ from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, place, zone_of
 from tracelens.opening import Input, expand
 
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
+
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 STAMPS = """
     SELECT regexp_extract(source.path, '[^/]+$') AS file, line_no, event_ts AS ts FROM request_event JOIN source USING (source_id)

@@ -7,7 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tracelens.ingestion import IngestOptions, TimeOptions, ingest
+
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
 
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 PARAMS = "params: SamplingParams(n=1, max_tokens=7), lora_request: None."

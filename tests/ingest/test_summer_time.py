@@ -13,6 +13,8 @@ import pytest
 
 from tracelens.ingestion import IngestOptions, TimeOptions, chunks, ingest, parts
 
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
+
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 BERLIN = ZoneInfo("Europe/Berlin")
 AFTER = datetime(2025, 11, 1, tzinfo=UTC)

@@ -12,6 +12,8 @@ import pytest
 
 from tracelens.ingestion import IngestOptions, TimeOptions, chunks, ingest, parts
 
+pytestmark = pytest.mark.usefixtures("_asks_facts_alone")
+
 Rows = Callable[[Path, str], list[dict[str, Any]]]
 INNER = "(APIServer pid=1) INFO 10-21 05:34:{second:02d} [async_llm.py:382] Added request r{second}."
 OPTIONS = IngestOptions(time=TimeOptions(date=date(2025, 10, 21)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,10 +32,17 @@ CAUSES = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
+def found(tmp_path_factory: pytest.TempPathFactory, facts_alone: Callable[[], Any]) -> Mapping[str, set[str]]:
     case = tmp_path_factory.mktemp("reports") / "case.duckdb"
-    for name in CAUSES:
+
+    def add(name: str) -> None:
         ingest([str(FOLDER / f"{name}.log")], case, IngestOptions(run=name))
+
+    *names, last = CAUSES
+    with facts_alone():
+        for name in names:
+            add(name)
+    add(last)
     with tracelens.open(str(case)) as opened:
         check = opened.check()
     return {
