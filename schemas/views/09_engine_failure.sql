@@ -118,7 +118,7 @@ suspect AS (
                 -- A traceback of an engine's own process.
                 OR (
                     regexp_matches(coalesce(process, ''), '^(Engine|Worker|Vllm|Ray|ModelRunner)')
-                    AND message LIKE '%Traceback%' AND NOT _is_of_request(message)
+                    AND message LIKE '%Traceback%' AND NOT _is_of_request(message) AND NOT _is_of_kv_transfer(message)
                 )
                 -- One that came out of the engine's loop.
                 OR (

@@ -305,26 +305,19 @@ TEXT_LINK = """        GPU Link Info
                 Current                   : 1
             Link Width
                 Max                       : 16x
-                Current                   : {}
+                Current                   : 1x
 """
 
 
-def test_a_gpu_that_does_not_use_all_its_lanes_is_told() -> None:
+def test_the_lanes_of_a_gpu_s_link_are_kept() -> None:
     form, text = sample("nvidia_smi_q_v12.xml")
     of_xml = parsed(form, text.replace("<pci>", f"<pci>{XML_LINK}"))
     form, text = sample("q_r535_loop.txt")
-    of_text = parsed(form, text.replace("    PCI\n", "    PCI\n" + TEXT_LINK.format("1x"), 1))
+    of_text = parsed(form, text.replace("    PCI\n", "    PCI\n" + TEXT_LINK, 1))
     for found in (of_xml, of_text):
-        assert found.tables["server_setting"]["key"].to_list() == ["pcie_link"]
-        assert found.tables["server_setting"]["value"].to_list() == ["x1 of x16"]
-
-
-def test_a_link_of_all_lanes_is_none_of_a_server_s_settings() -> None:
-    form, text = sample("q_r535_loop.txt")
-    assert (
-        "server_setting"
-        not in parsed(form, text.replace("    PCI\n", "    PCI\n" + TEXT_LINK.format("16x"))).tables
-    )
+        other = json.loads(found.tables["gpu_sample"]["other"][0])
+        assert (other["pcie.link.width.current"], other["pcie.link.width.max"]) == ("1x", "16x")
+    assert (other["pcie.link.gen.current"], other["pcie.link.gen.max"]) == (1, 4)
 
 
 def test_text_and_xml_say_the_same_of_a_gpu() -> None:

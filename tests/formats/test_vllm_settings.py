@@ -57,6 +57,7 @@ def stated(*messages: str) -> dict[str, str]:
 ONE_LINERS = [
     ("vLLM API server version 0.11.0+582e4e37.nv25.11", {"vllm_version": "0.11.0+582e4e37.nv25.11"}),
     ("vLLM API server version 0.4.0.post1   ", {"vllm_version": "0.4.0.post1"}),
+    ("Pin memory is not supported on CPU.", {"platform": "cpu"}),  # vllm-project/vllm#12153
     # vllm-project/vllm#34399, #39240 and #20264, whose author set the numbers in bold type
     ("torch.compile takes 2222.52 s in total", {"compilation_s": "2222.52"}),
     ("torch.compile took 11.98 s in total", {"compilation_s": "11.98"}),

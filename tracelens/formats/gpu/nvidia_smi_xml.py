@@ -54,6 +54,8 @@ _PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "memory.total": ("fb_memory_usage/total",),
     "pcie.tx": ("pci/tx_util",),
     "pcie.rx": ("pci/rx_util",),
+    "pcie.link.gen.current": ("pci/pci_gpu_link_info/pcie_gen/current_link_gen",),
+    "pcie.link.gen.max": ("pci/pci_gpu_link_info/pcie_gen/max_link_gen",),
     "pcie.link.width.current": ("pci/pci_gpu_link_info/link_widths/current_link_width",),
     "pcie.link.width.max": ("pci/pci_gpu_link_info/link_widths/max_link_width",),
 }
@@ -166,7 +168,7 @@ FORMAT: Final = Format(
     name="nvidia_smi_xml",
     title="nvidia-smi -q -x, snapshots as XML",
     side=Side.GPU,
-    fills=("gpu_sample", "gpu_process_sample", "log_event", "server_setting"),
+    fills=("gpu_sample", "gpu_process_sample", "log_event"),
     sniff=sniff,
     parse=parse,
     whole=True,

@@ -29,6 +29,7 @@ NAMES: Final = (
     "power.draw", "power.draw.average", "power.draw.instant", "enforced.power.limit", "power.limit", "temperature.gpu",
     "temperature.memory", "clocks.sm", "clocks.gr", "clocks.mem", "clocks.max.sm", "memory.used", "memory.total",
     "clocks_event_reasons.active", "pcie.tx", "pcie.rx", "pstate", "fan.speed", "pci.bus_id",
+    "pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max",
 )  # fmt: skip
 """What is read of a GPU, in this order."""
 
@@ -40,7 +41,6 @@ _STAND_INS: Final = (
 )
 """A field that a driver does not have, and the one that stands in for it."""
 
-SETTING_SCHEMA: Final = {"line_no": pl.Int64, "key": pl.String, "value": pl.String, "basis": pl.String}
 _PROCESS: Final = ("pid", "kind", "command", "memory")
 
 
@@ -149,24 +149,6 @@ def _process_rows(snapshots: Sequence[Snapshot]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _lanes(gpu: Gpu, which: str) -> int:
-    """Lanes of the PCIe link, now or at most; 0 where nothing says so."""
-    width = gpu.fields.get(f"pcie.link.width.{which}", "").removesuffix("x")
-    return int(width) if width.isdecimal() and len(width) <= 2 else 0  # noqa: PLR2004
-
-
-def _links(snapshots: Sequence[Snapshot]) -> pl.DataFrame:
-    """How many of its PCIe lanes each GPU uses, where it does not use all of them; the width does not change when a GPU idles."""
-    gpus = [gpu for each in snapshots for gpu in each.gpus]
-    given = [(gpu.line_no, _lanes(gpu, "current"), _lanes(gpu, "max")) for gpu in gpus]
-    narrow = [
-        (line_no, "pcie_link", f"x{now} of x{most}", "stated")
-        for line_no, now, most in given
-        if 0 < now < most
-    ]
-    return pl.DataFrame(narrow, schema=SETTING_SCHEMA, orient="row")
-
-
 def parsed(chunk: Chunk, snapshots: Sequence[Snapshot], reasons: Mapping[int, str], own: pl.Expr) -> Parsed:
     """Put a chunk's result together: `reasons` tells the lines that cannot be read, `own` those of the tool."""
     why = pl.DataFrame(
@@ -180,6 +162,4 @@ def parsed(chunk: Chunk, snapshots: Sequence[Snapshot], reasons: Mapping[int, st
     first = samples.select("line_no", stamp="sample_ts")
     lines = lines.join(first, on="line_no", how="left", maintain_order="left")
     lines = lines.with_columns(event_ts=pl.col("stamp").forward_fill(), error_s=pl.lit(None, pl.Float64))
-    links = _links(snapshots)
-    more = {"server_setting": links} if links.height else {}
-    return finish(lines, samples, gpu_process_sample=_process_rows(snapshots), **more)
+    return finish(lines, samples, gpu_process_sample=_process_rows(snapshots))

@@ -78,6 +78,7 @@ SAYINGS: Final = (
     _saying("vllm cache_config_info", r" with initialization after num_gpu_blocks is: (?P<gpu_blocks>\d+)"),  # 0.9.0-
     # Platform, memory, parallel layout.
     _saying("Automatically detected platform ", r"(?P<platform>\w+)\."),
+    _saying("Pin memory is not supported on CPU", "", platform="cpu"),
     _saying(
         "the current vLLM instance can use total_gpu_memory (",  # V0 0.6.6-0.9
         rf"(?P<gpu_memory_gib>{_X})GiB\) x gpu_memory_utilization \((?P<gpu_memory_utilization>{_X})\)",

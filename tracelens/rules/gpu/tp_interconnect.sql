@@ -57,21 +57,35 @@ WITH layout AS (
     GROUP BY run_id
 ),
 
+width AS (
+    -- Of GPUs that do not use all their PCIe lanes: how many they use.
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        try_cast(regexp_extract(other, '"pcie.link.width.current":"?([0-9]+)', 1) AS INTEGER) AS lane_count,
+        regexp_extract(other, '"pcie.link.width.max":"?([0-9]+)', 1) AS most_text
+    FROM gpu_sample
+    WHERE other LIKE '%"pcie.link.width.current"%'
+    UNION ALL
+    SELECT
+        run_id,
+        source_id,
+        line_no,
+        try_cast(regexp_extract(value, '^x([0-9]+)', 1) AS INTEGER) AS lane_count,
+        regexp_extract(value, ' of x([0-9]+)', 1) AS most_text
+    FROM server_setting
+    WHERE key = 'pcie_link'
+),
+
 lane AS (
-    -- The GPU with the fewest PCIe lanes in use; one that has all of its lanes is not listed.
     SELECT
         run_id,
         min(lane_count) AS lane_count,
-        arg_min(value, (lane_count, source_id, line_no)) AS lane_text,
+        arg_min(most_text, (lane_count, source_id, line_no)) AS most_text,
         arg_min({'source_id': source_id, 'line_no': line_no}, (lane_count, source_id, line_no), 2) AS evidence
-    FROM (
-        SELECT
-            *,
-            try_cast(regexp_extract(value, '^x([0-9]+)', 1) AS INTEGER) AS lane_count
-        FROM server_setting
-        WHERE key = 'pcie_link'
-    )
-    WHERE lane_count <= $max_lane_count
+    FROM width
+    WHERE lane_count <= $max_lane_count AND lane_count < coalesce(try_cast(most_text AS INTEGER), 99)
     GROUP BY run_id
 ),
 
@@ -127,7 +141,8 @@ judged AS (
         link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) OR layout.slow_link IS NOT NULL OR lane.run_id IS NOT NULL
             AS has_slow_link,
         layout.slow_link,
-        lane.lane_text,
+        lane.lane_count,
+        lane.most_text,
         coalesce(lane.lane_count <= $max_alone_lane_count, FALSE) AS is_one_lane,
         coalesce(gpu.gpu_count, 0) AS gpu_count,
         gpu.max_util_ratio,
@@ -176,7 +191,8 @@ SELECT
     CASE WHEN gpu_count < 2 AND NOT is_one_lane THEN 'info' ELSE 'warning' END AS severity,
     rank_count AS measured_rank_count,
     CASE
-        WHEN lane_text IS NOT NULL THEN format('a GPU uses {} PCIe lanes', replace(replace(lane_text, ' more', ' its'), 'x', ''))
+        WHEN lane_count IS NOT NULL
+            THEN format('a GPU uses {} of {} PCIe lanes', lane_count, CASE WHEN most_text = '' THEN 'its' ELSE most_text END)
         WHEN slow_link IS NOT NULL THEN format('the GPUs meet through the CPU at best ({})', slow_link)
         WHEN has_slow_link THEN 'peer access or custom all-reduce is off'
         ELSE 'nothing is said of the link'
