@@ -38,32 +38,33 @@ regexp_matches(
     || '|NIXL_ERR_|nixl\w+Error|Sync batch data transfer timeout'
 );
 
+CREATE VIEW _serving_line AS
+SELECT
+    run_id,
+    source_id,
+    line_no,
+    sample_ts AS serving_ts
+FROM engine_sample
+WHERE prompt_tps > 0 OR generation_tps > 0
+UNION ALL
+SELECT
+    run_id,
+    source_id,
+    line_no,
+    NULL AS serving_ts
+FROM access_line
+WHERE method = 'POST' AND status BETWEEN 200 AND 299;
+COMMENT ON VIEW _serving_line IS 'One row per line that shows that an engine serves: a stats line with tokens, or a POST that was answered.';
+
 -- One row per run whose engine failed: the first line that says so, or the first error of it after which nothing was served.
 -- `is_stated`: a line says that it died.  `is_start`: it had not served before.
 CREATE VIEW _engine_failure AS
-WITH living AS (
-    -- Where a source shows that its engine serves.
-    SELECT
-        source_id,
-        line_no,
-        sample_ts AS living_ts
-    FROM engine_sample
-    WHERE prompt_tps > 0 OR generation_tps > 0
-    UNION ALL
-    SELECT
-        source_id,
-        line_no,
-        NULL AS living_ts
-    FROM access_line
-    WHERE method = 'POST' AND status BETWEEN 200 AND 299
-),
-
 -- Where a source shows that its engine was ready, or was asked for something.
-asked AS (
+WITH asked AS (
     SELECT
         source_id,
         line_no
-    FROM living
+    FROM _serving_line
     UNION ALL
     SELECT
         source_id,
@@ -170,12 +171,12 @@ failure AS (
             bound.is_stated
             OR NOT EXISTS (
                 SELECT 1
-                FROM living
+                FROM _serving_line AS living
                 WHERE
                     living.source_id = bound.source_id AND living.line_no > bound.last_line_no
                     AND living.line_no < coalesce(bound.next_start_line, living.line_no + 1)
                     -- The stats line of the interval in which it failed still counts tokens.
-                    AND coalesce(living.living_ts > bound.event_ts + INTERVAL 12 SECONDS, TRUE)
+                    AND coalesce(living.serving_ts > bound.event_ts + INTERVAL 12 SECONDS, TRUE)
             )
         )
 ),

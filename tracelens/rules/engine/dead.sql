@@ -54,21 +54,7 @@ living AS (
         run_id,
         source_id,
         max(line_no) AS line_no
-    FROM (
-        SELECT
-            run_id,
-            source_id,
-            line_no
-        FROM engine_sample
-        WHERE prompt_tps > 0 OR generation_tps > 0
-        UNION ALL
-        SELECT
-            run_id,
-            source_id,
-            line_no
-        FROM access_line
-        WHERE method = 'POST' AND status BETWEEN 200 AND 299
-    )
+    FROM _serving_line
     GROUP BY run_id, source_id
 ),
 
