@@ -10,7 +10,7 @@ verdict = "The start took {measured_start_s}, most of it {largest}: {first_step}
 
 [params]
 min_start_s = 300.0
-min_bad_start_s = 900.0
+min_bad_start_s = 1200.0
 
 [[remedy]]
 kind = "config"
@@ -24,7 +24,7 @@ A server that does not answer yet hangs, or its first answers show its speed.
 The engine's own times of its start: loading the weights, compiling, capturing CUDA graphs, and all after the weights together.
 ## How it is detected
 The log says how long the start took (weights, and init engine or its parts where that line is not there): `min_start_s` is told for
-information, `min_bad_start_s` is a fault of its own.  An ordinary start takes one to three minutes, that of the largest models ten.
+information, `min_bad_start_s` is a fault of its own.  An ordinary start takes one to three minutes; the largest models, read over a network, up to twenty.
 ## What to do
 Look at the part that takes most.  Graphs are captured one for each batch size and, with LoRA, for each number of adapters; a
 capture that takes hours while the GPU is idle is bound by the CPU.
