@@ -94,7 +94,12 @@ logged AS (
     FROM request_event
     WHERE
         contains(logged_id, $id) AND ($run = '' OR run_id = $run)
+        -- Said of both sides of the join, so that neither is read where something matched.
         AND request_id >= (SELECT CASE WHEN first_no > 0 OR EXISTS (SELECT 1 FROM matched) THEN chr(1114111) ELSE '' END FROM reading) -- noqa: RF02
+        AND line_no >= (
+            SELECT CASE WHEN first_no > 0 OR EXISTS (SELECT 1 FROM matched) THEN 9223372036854775807 ELSE 0 END
+            FROM reading
+        ) -- noqa: RF02
 ),
 
 found AS MATERIALIZED (
