@@ -29,6 +29,8 @@ _TWELVE: Final = ("AM", "PM")
 _CPU_SHARES: Final = frozenset(("CPU", "%idle"))
 _LOAD: Final = "ldavg-1"
 _MEMORY: Final = "kbmemused"
+_MARKS: Final = ("%", "/s", "PID", _LOAD, _MEMORY)
+"""One of them is in each heading: a share, a rate, a process, the load or the memory."""
 _FEWEST: Final = 2
 _KIB: Final = 1024
 _PERCENT: Final = 100.0
@@ -45,8 +47,7 @@ def _heading(line: str) -> Names | None:
     is_row = any(name[0].isdigit() or name == "-" for name in names)
     if is_row or len(names) < _FEWEST or line.startswith("Average:"):
         return None
-    is_known = set(names) >= _CPU_SHARES or "PID" in names or "%" in line or "/s" in line
-    return names if is_known or _LOAD in names or _MEMORY in names else None
+    return names if any(mark in line for mark in _MARKS) else None
 
 
 def _is_of_processes(names: Names) -> bool:
@@ -57,7 +58,6 @@ def _cells(text: pl.Expr) -> pl.Expr:
     return text.str.replace(r"^\s*[AP]M\s", " ").str.extract_all(r"\S+")
 
 
-_MARKS: Final = ("%idle", "%CPU", "PID", "ldavg", "kbmem", "%", "/s")
 _TOOL: Final = Tool(_MARKS, _heading, _cells, {}, passed=_PASSED, variant="sysstat", has_tail=True)
 
 
