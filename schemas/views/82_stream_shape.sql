@@ -7,6 +7,7 @@ SELECT
     first_s,
     stream_s,
     len(gaps_s) AS gap_count,
+    list_median(gaps_s) AS usual_gap_s,
     list_max(gaps_s) AS longest_gap_s
 FROM (
     SELECT
@@ -23,4 +24,4 @@ FROM (
     FROM client_stream
 );
 
-COMMENT ON VIEW _stream_shape IS 'One row per stream: its chunks, how long after the request the first came, from there to the last, the gaps that are known, the longest of them.';
+COMMENT ON VIEW _stream_shape IS 'One row per stream: its chunks, how long after the request the first came, from there to the last, the gaps that are known, their median, the longest of them.';

@@ -1,11 +1,21 @@
--- How each request stands among those of its run.  The window function runs over three columns, not over all.
+-- How each request stands among those of its run, and its id among all.  The window functions run over few columns, not over all.
 UPDATE _request_timing_row
-SET ttft_percentile_ratio = placed.ttft_percentile_ratio
+SET
+    ttft_percentile_ratio = placed.ttft_percentile_ratio,
+    id_place = placed.id_place
 FROM (
     SELECT
-        rowid AS placed_row,
-        cume_dist() OVER (PARTITION BY run_id ORDER BY coalesce(client_ttft_s, ttft_s)) AS ttft_percentile_ratio
-    FROM _request_timing_row
-    WHERE coalesce(client_ttft_s, ttft_s) IS NOT NULL
+        timed_row,
+        CASE WHEN ttft_s IS NOT NULL THEN cume_dist() OVER (PARTITION BY run_id, ttft_s IS NULL ORDER BY ttft_s) END
+            AS ttft_percentile_ratio,
+        row_number() OVER (ORDER BY run_id, request_id) AS id_place
+    FROM (
+        SELECT
+            rowid AS timed_row,
+            run_id,
+            request_id,
+            coalesce(client_ttft_s, ttft_s) AS ttft_s
+        FROM _request_timing_row
+    )
 ) AS placed
-WHERE _request_timing_row.rowid = placed.placed_row;
+WHERE _request_timing_row.rowid = placed.timed_row;

@@ -21,76 +21,15 @@ piece AS (
     FROM sized
 ),
 
-line AS (
-    SELECT
-        run_id AS of_run_id,
-        greatest(
-            lag(sample_ts, 1, sample_ts) OVER (PARTITION BY source_id, engine_index ORDER BY sample_ts, line_no)
-            + INTERVAL 1 MILLISECOND,
-            sample_ts - INTERVAL 15 SECOND
-        ) AS since_ts,
-        sample_ts AS until_ts,
-        0 AS is_scrape,
-        waits_for,
-        waiting_count,
-        running_count,
-        seat_count,
-        kv_cache_usage_ratio,
-        prompt_tps,
-        generation_tps
-    FROM binding_limit
-    WHERE sample_ts IS NOT NULL
-),
-
-seat AS (
-    SELECT
-        run_id,
-        amount AS seat_count
-    FROM run_setting
-    WHERE key = 'max_num_seqs'
-),
-
-scrape AS (
-    SELECT
-        s.run_id AS of_run_id,
-        s.sample_ts AS since_ts,
-        least(
-            lead(s.sample_ts, 1, s.sample_ts) OVER (PARTITION BY s.source_id, s.engine_index ORDER BY s.sample_ts, s.line_no)
-            - INTERVAL 1 MILLISECOND,
-            s.sample_ts + INTERVAL 15 SECOND
-        ) AS until_ts,
-        1 AS is_scrape,
-        _waits_for(
-            s.waiting_count, s.running_count, s.deferred_count, s.preemption_count, s.kv_cache_usage_ratio, s.prompt_tps,
-            s.generation_tps, seat.seat_count * coalesce(s.engine_count, 1)
-        ) AS waits_for,
-        s.waiting_count,
-        s.running_count,
-        (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
-        s.kv_cache_usage_ratio
-    FROM engine_sample AS s
-    LEFT JOIN seat ON s.run_id = seat.run_id
-    WHERE
-        s.sample_ts IS NOT NULL AND s.waiting_count IS NOT NULL
-        AND s.source_id IN (SELECT m.source_id FROM metric_sample AS m WHERE m.scrape_index IS NOT NULL)
-),
-
 engine AS (
     SELECT
-        sized.run_id,
         said.*,
         unnest(range(
             greatest(floor(epoch(said.since_ts - sized.from_ts) / sized.piece_s)::BIGINT, 0),
             least(floor(epoch(said.until_ts - sized.from_ts) / sized.piece_s)::BIGINT, sized.piece_count - 1) + 1
         )) AS place
-    FROM (
-        SELECT *
-        FROM line
-        UNION ALL BY NAME
-        SELECT *
-        FROM scrape
-    ) AS said
-    INNER JOIN sized ON said.of_run_id = sized.run_id
+    FROM _engine_spell AS said
+    INNER JOIN sized ON said.run_id = sized.run_id
     WHERE said.until_ts >= sized.from_ts AND said.since_ts < sized.to_ts
 ),
 

@@ -9,22 +9,25 @@ run = ""
 WITH measured AS NOT MATERIALIZED (
     SELECT
         run_id,
-        request_id,
+        request_no,
+        id_place,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
-    FROM request
+    FROM _request_standing
     WHERE ($run = '' OR run_id = $run)
 ),
 
 chosen AS MATERIALIZED (
     SELECT
-        run_id,
-        request_id,
-        _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
-    FROM _request_called($request, $run)
+        measured.run_id,
+        measured.id_place,
+        measured.measure_s
+    FROM measured
+    INNER JOIN _request_called($request, $run) AS called
+        ON measured.run_id = called.run_id AND measured.request_no = called.request_no
     UNION ALL
     SELECT
         run_id,
-        min(request_id) AS request_id,
+        min(id_place) AS id_place,
         measure_s
     FROM (
         SELECT *
@@ -36,10 +39,10 @@ chosen AS MATERIALIZED (
 ),
 
 -- The worst come first, those without the measure last, equal ones by their ids.
-counted AS (
+counted AS MATERIALIZED (
     SELECT
         chosen.run_id,
-        any_value(chosen.request_id) AS request_id,
+        any_value(chosen.id_place) AS id_place,
         any_value(chosen.measure_s) AS measure_s,
         count(other.measure_s) AS known_count,
         count(other.measure_s) FILTER (WHERE coalesce(other.measure_s > chosen.measure_s, chosen.measure_s IS NULL)) AS worse_count,
@@ -52,9 +55,11 @@ counted AS (
 
 judged AS (
     SELECT
-        counted.*,
-        other.request_id AS other_id,
-        other.measure_s AS other_s,
+        counted.run_id,
+        counted.id_place,
+        other.id_place AS other_place,
+        other.measure_s = counted.worse_s AS is_worse,
+        (other.measure_s IS NOT DISTINCT FROM counted.better_s) AS is_better,
         (other.measure_s IS NOT DISTINCT FROM counted.measure_s) AS is_same
     FROM measured AS other
     INNER JOIN counted ON other.run_id = counted.run_id
@@ -63,25 +68,45 @@ judged AS (
 beside AS (
     SELECT
         run_id,
-        count(*) FILTER (WHERE is_same AND other_id < request_id) AS equal_count,
-        max(other_id) FILTER (WHERE is_same AND other_id < request_id) AS equal_before_id,
-        min(other_id) FILTER (WHERE is_same AND other_id > request_id) AS equal_after_id,
-        max(other_id) FILTER (WHERE other_s = worse_s) AS worse_id,
-        min(other_id) FILTER (WHERE other_s IS NOT DISTINCT FROM better_s) AS better_id
+        count(*) FILTER (WHERE is_same AND other_place < id_place) AS equal_count,
+        max(other_place) FILTER (WHERE is_same AND other_place < id_place) AS equal_before_place,
+        min(other_place) FILTER (WHERE is_same AND other_place > id_place) AS equal_after_place,
+        max(other_place) FILTER (WHERE is_worse) AS worse_place,
+        min(other_place) FILTER (WHERE is_better) AS better_place
     FROM judged
-    WHERE is_same OR other_s = worse_s OR other_s IS NOT DISTINCT FROM better_s
+    WHERE is_same OR is_worse OR is_better
     GROUP BY run_id
+),
+
+placed AS MATERIALIZED (
+    SELECT
+        counted.*,
+        counted.worse_count + beside.equal_count + 1 AS place,
+        coalesce(beside.equal_before_place, beside.worse_place) AS before_place,
+        coalesce(beside.equal_after_place, CASE WHEN counted.measure_s IS NOT NULL THEN beside.better_place END) AS after_place
+    FROM counted
+    INNER JOIN beside ON counted.run_id = beside.run_id
+),
+
+called AS MATERIALIZED (
+    SELECT
+        id_place,
+        request_id
+    FROM _request_standing
+    WHERE id_place IN (SELECT unnest([id_place, before_place, after_place]) FROM placed)
 )
 
 SELECT
-    counted.run_id,
-    counted.request_id,
+    placed.run_id,
+    me.request_id,
     $by AS measure,
-    counted.measure_s,
-    counted.worse_count + beside.equal_count + 1 AS place,
-    counted.known_count,
-    coalesce(beside.equal_before_id, beside.worse_id) AS worse_id,
-    coalesce(beside.equal_after_id, CASE WHEN counted.measure_s IS NOT NULL THEN beside.better_id END) AS better_id
-FROM counted
-INNER JOIN beside ON counted.run_id = beside.run_id
-ORDER BY counted.run_id ASC
+    placed.measure_s,
+    placed.place,
+    placed.known_count,
+    worse.request_id AS worse_id,
+    better.request_id AS better_id
+FROM placed
+INNER JOIN called AS me ON placed.id_place = me.id_place
+LEFT JOIN called AS worse ON placed.before_place = worse.id_place
+LEFT JOIN called AS better ON placed.after_place = better.id_place
+ORDER BY placed.run_id ASC

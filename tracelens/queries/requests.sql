@@ -29,6 +29,6 @@ SELECT
     client_id,
     arrival_basis,
     join_basis
-FROM request
+FROM _request_standing
 WHERE ($run = '' OR run_id = $run) AND $status IN ('', status::VARCHAR) AND ($label = '' OR label = $label)
-ORDER BY run_id ASC, arrival_ts ASC NULLS LAST, request_id ASC
+ORDER BY run_id ASC, arrival_ts ASC NULLS LAST, id_place ASC

@@ -42,7 +42,7 @@ class Requests:
     @property
     def narrow(self) -> Narrow:
         """All of them, in order."""
-        return Narrow(self.where, f"{self.order} NULLS LAST, request_id ASC")
+        return Narrow(self.where, f"{self.order} NULLS LAST, id_place ASC")
 
     def first(self, limit: int, stop: Stop) -> Page:
         """The first of them, and how many there are; raises `QueryError` for an expression that cannot be read."""
@@ -57,7 +57,7 @@ class Requests:
             return Page(offset, self._deep_rows(name, way, offset, limit, stop), count)
         if after >= offset:
             return Page(offset, self._rows(self.narrow.order, offset, limit, stop), count)
-        backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, request_id DESC"
+        backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, id_place DESC"
         return Page(offset, self._rows(backwards, after, limit, stop)[::-1], count)
 
     def _deep_rows(self, name: str, way: str, offset: int, limit: int, stop: Stop) -> list[dict[str, Any]]:

@@ -57,23 +57,6 @@ WITH setting AS (
     GROUP BY run_id
 ),
 
-noted AS (
-    -- Reading JSON takes long: only where one of the keys can be in it.
-    SELECT
-        source_id,
-        line_no,
-        input_char_count,
-        CASE WHEN may_say THEN other END AS other
-    FROM (
-        SELECT
-            *,
-            contains(other, 'system_') OR contains(other, 'prefix_hash') OR contains(other, '"turn"') OR contains(other, '"round"')
-                AS may_say
-        FROM client_request
-    )
-    WHERE may_say OR (input_char_count IS NOT NULL AND input_tokens IS NULL)
-),
-
 prompt AS (
     SELECT
         r.run_id,
@@ -81,25 +64,19 @@ prompt AS (
         coalesce(r.client_source_id, r.server_source_id) AS source_id,
         coalesce(r.client_line_no, r.server_line_no) AS line_no,
         r.cached_input_tokens,
-        coalesce(r.input_tokens, c.input_char_count * $tokens_per_char) AS input_tokens,
+        coalesce(r.input_tokens, sent.input_char_count * $tokens_per_char) AS input_tokens,
         source.format IN ('vllm_bench', 'sglang_bench', 'aiperf', 'genai_perf', 'guidellm', 'inference_perf', 'llmperf', 'evalscope')
             AS is_generated,
-        $tokens_per_char * try_cast(coalesce(
-            json_extract_string(c.other, '$.system_len'),
-            json_extract_string(c.other, '$.system_chars'),
-            json_extract_string(c.other, '$.system_prompt_len'),
-            json_extract_string(c.other, '$.system_prompt_chars')
-        ) AS DOUBLE) AS system_tokens,
-        coalesce(
-            json_extract_string(c.other, '$.system_hash'),
-            json_extract_string(c.other, '$.system_sha256'),
-            json_extract_string(c.other, '$.system_prompt_hash'),
-            json_extract_string(c.other, '$.prefix_hash')
-        ) AS beginning_hash,
-        coalesce(json_extract_string(c.other, '$.turn'), json_extract_string(c.other, '$.round')) AS turn,
+        note.system_char_count * $tokens_per_char AS system_tokens,
+        note.beginning_hash,
+        note.turn,
         r.prefill_s / nullif(coalesce(r.ttft_s, r.client_ttft_s), 0) AS prefill_ratio
     FROM request AS r
-    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN _prompt_note AS note ON r.client_source_id = note.source_id AND r.client_line_no = note.line_no
+    LEFT JOIN client_request AS sent
+        ON
+            r.client_source_id = sent.source_id AND r.client_line_no = sent.line_no
+            AND sent.input_char_count IS NOT NULL AND sent.input_tokens IS NULL
     LEFT JOIN source ON r.client_source_id = source.source_id
     WHERE r.cached_input_tokens IS NOT NULL
 ),
@@ -160,31 +137,6 @@ shared AS (
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY prompt_count DESC, source_id ASC) = 1
 ),
 
-passed AS (
-    -- Requests that the log shows: received, else answered.
-    SELECT
-        run_id,
-        coalesce(nullif(sum(received_count), 0), sum(answered_count)) AS request_count
-    FROM (
-        SELECT
-            run_id,
-            count(*) AS received_count,
-            0 AS answered_count
-        FROM request_event
-        WHERE event = 'received'
-        GROUP BY run_id
-        UNION ALL
-        SELECT
-            run_id,
-            0 AS received_count,
-            count(*) AS answered_count
-        FROM access_line
-        WHERE method = 'POST' AND status = 200
-        GROUP BY run_id
-    )
-    GROUP BY run_id
-),
-
 logged AS (
     SELECT
         sampled.run_id,
@@ -196,7 +148,7 @@ logged AS (
         max(sample_ts) AS to_ts,
         min({'source_id': source_id, 'line_no': line_no}, 5) AS evidence
     FROM sampled
-    LEFT JOIN passed ON sampled.run_id = passed.run_id
+    LEFT JOIN _logged_request_count AS passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id
 ),
 

@@ -74,16 +74,6 @@ refusal AS (
     GROUP BY run_id
 ),
 
-noted AS (
-    -- Reading JSON takes long: only where one of the keys can be in it.
-    SELECT
-        source_id,
-        line_no,
-        other
-    FROM client_request
-    WHERE contains(other, 'system_') OR contains(other, 'prefix_hash')
-),
-
 asked AS (
     SELECT
         r.run_id,
@@ -92,14 +82,9 @@ asked AS (
         r.cached_input_tokens,
         coalesce(r.client_source_id, r.server_source_id) AS source_id,
         coalesce(r.client_line_no, r.server_line_no) AS line_no,
-        coalesce(
-            json_extract_string(c.other, '$.system_hash'),
-            json_extract_string(c.other, '$.system_sha256'),
-            json_extract_string(c.other, '$.system_prompt_hash'),
-            json_extract_string(c.other, '$.prefix_hash')
-        ) AS beginning_hash
+        note.beginning_hash
     FROM request AS r
-    LEFT JOIN noted AS c ON r.client_source_id = c.source_id AND r.client_line_no = c.line_no
+    LEFT JOIN _prompt_note AS note ON r.client_source_id = note.source_id AND r.client_line_no = note.line_no
     WHERE r.cached_input_tokens IS NOT NULL
 ),
 
@@ -143,30 +128,6 @@ shared AS (
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY prompt_count DESC, source_id ASC) = 1
 ),
 
-passed AS (
-    SELECT
-        run_id,
-        coalesce(nullif(sum(received_count), 0), sum(answered_count)) AS request_count
-    FROM (
-        SELECT
-            run_id,
-            count(*) AS received_count,
-            0 AS answered_count
-        FROM request_event
-        WHERE event = 'received'
-        GROUP BY run_id
-        UNION ALL
-        SELECT
-            run_id,
-            0 AS received_count,
-            count(*) AS answered_count
-        FROM access_line
-        WHERE method = 'POST' AND status = 200
-        GROUP BY run_id
-    )
-    GROUP BY run_id
-),
-
 logged AS (
     SELECT
         sampled.run_id,
@@ -179,7 +140,7 @@ logged AS (
         max(sample_ts) AS to_ts,
         min({'source_id': source_id, 'line_no': line_no}, 3) AS evidence
     FROM sampled
-    LEFT JOIN passed ON sampled.run_id = passed.run_id
+    LEFT JOIN _logged_request_count AS passed ON sampled.run_id = passed.run_id
     GROUP BY sampled.run_id
 ),
 

@@ -91,7 +91,7 @@ held AS (
 arrived AS (
     SELECT
         run_id,
-        request_id,
+        request_no,
         arrival_ts,
         e2e_s,
         client_ttft_s,
@@ -124,14 +124,14 @@ served AS (
 moment AS (
     SELECT
         run_id,
-        request_id,
+        request_no,
         arrival_ts AS at_ts,
         1 AS change
     FROM served
     UNION ALL
     SELECT
         run_id,
-        NULL AS request_id,
+        NULL AS request_no,
         _later(arrival_ts, e2e_s) AS at_ts,
         -1 AS change
     FROM served
@@ -140,7 +140,7 @@ moment AS (
 swept AS (
     SELECT
         run_id,
-        request_id,
+        request_no,
         sum(change) OVER (PARTITION BY run_id ORDER BY at_ts, change ROWS UNBOUNDED PRECEDING) AS in_flight_count
     FROM moment
 ),
@@ -150,7 +150,7 @@ entered AS (
         served.*,
         swept.in_flight_count
     FROM served
-    INNER JOIN swept ON served.run_id = swept.run_id AND served.request_id = swept.request_id
+    INNER JOIN swept ON served.run_id = swept.run_id AND served.request_no = swept.request_no
 ),
 
 pooled AS (

@@ -33,16 +33,23 @@ Correct the client; nothing on the server.
 ## Known limits
 Where a client neither says what its chunks are nor can be joined with the server, this cannot be seen.
 */
-WITH streamed AS (
+WITH streamed AS MATERIALIZED (
+    -- Numbers of the lists, so that no list goes through a join.
     SELECT
-        s.run_id,
-        s.source_id,
-        s.line_no,
-        s.chunk_offset_s,
-        length(regexp_extract(s.chunk_kind, '^[^ct?]*')) AS empty_count,
-        length(regexp_extract(s.chunk_kind, '^k*')) AS keepalive_count
-    FROM client_stream AS s
-    WHERE regexp_matches(s.chunk_kind, '[ct]') AND NOT contains(s.chunk_kind, '?')
+        run_id,
+        source_id,
+        line_no,
+        empty_count > keepalive_count AS has_empty,
+        chunk_offset_s[empty_count + 1] AS content_s,
+        chunk_offset_s[keepalive_count + 1] AS event_s
+    FROM (
+        SELECT
+            *,
+            length(regexp_extract(chunk_kind, '^[^ct?]*')) AS empty_count,
+            length(chunk_kind) - length(ltrim(chunk_kind, 'k')) AS keepalive_count
+        FROM client_stream
+        WHERE regexp_matches(chunk_kind, '[ct]') AND NOT contains(chunk_kind, '?')
+    )
 ),
 
 compared AS (
@@ -52,14 +59,10 @@ compared AS (
         c.source_id,
         c.line_no,
         c.client_sent_ts,
-        coalesce(s.chunk_offset_s[s.empty_count + 1], r.ttft_s) AS ttft_s,
+        coalesce(s.content_s, r.ttft_s) AS ttft_s,
         CASE
-            WHEN s.run_id IS NOT NULL AND s.empty_count > s.keepalive_count AND s.chunk_offset_s[s.empty_count + 1] IS NOT NULL
-                THEN s.chunk_offset_s[s.empty_count + 1]
-                    - least(
-                        s.chunk_offset_s[s.empty_count + 1],
-                        coalesce(c.client_reported_ttft_s, s.chunk_offset_s[s.keepalive_count + 1])
-                    )
+            WHEN s.has_empty AND s.content_s IS NOT NULL
+                THEN s.content_s - least(s.content_s, coalesce(c.client_reported_ttft_s, s.event_s))
             WHEN s.run_id IS NOT NULL THEN 0.0
             WHEN coalesce(c.client_ttft_kind, '?') <> 'content' AND r.ttft_s >= c.client_reported_ttft_s
                 THEN r.ttft_s - c.client_reported_ttft_s

@@ -45,13 +45,14 @@ WITH waited AS (
         c.client_sent_ts,
         s.chunk_count,
         s.gap_count,
+        s.usual_gap_s,
         greatest(s.first_s, s.longest_gap_s) AS longest_wait_s
     FROM _stream_shape AS s
     LEFT JOIN client_request AS c ON s.source_id = c.source_id AND s.line_no = c.line_no
     WHERE s.chunk_count >= $min_chunk_count AND s.gap_count > 0
 ),
 
--- Only a stream with a long wait can be bunched.
+-- Only a stream with a long wait can be bunched, and one in which most chunks come at the instant of the one before.
 burst AS (
     SELECT
         waited.source_id,
@@ -62,7 +63,7 @@ burst AS (
         )) AS apart_count
     FROM waited
     INNER JOIN client_stream AS s ON waited.source_id = s.source_id AND waited.line_no = s.line_no
-    WHERE waited.longest_wait_s >= $min_burst_gap_s
+    WHERE waited.longest_wait_s >= $min_burst_gap_s AND (waited.usual_gap_s <= $same_instant_s OR $min_burst_ratio < 0.5)
 ),
 
 judged AS (
@@ -77,9 +78,8 @@ judged AS (
 marked AS (
     SELECT
         *,
-        burst_ratio >= $min_burst_ratio AND longest_wait_s >= $min_burst_gap_s AS is_bunched,
-        avg((burst_ratio >= $min_burst_ratio AND longest_wait_s >= $min_burst_gap_s)::INTEGER)
-            OVER (PARTITION BY run_id, label) AS label_ratio
+        coalesce(burst_ratio >= $min_burst_ratio, FALSE) AS is_bunched,
+        avg(is_bunched::INTEGER) OVER (PARTITION BY run_id, label) AS label_ratio
     FROM judged
 ),
 
