@@ -40,7 +40,7 @@ Tail: the same up to the last stamp of the log, or up to a line that the engine 
 last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.  Or the
 engine says `min_interval_count` times in a row that its workers take nothing from it (a line a minute), and nothing but
 access lines stands between: an answered POST for each of these minutes rules that out, not one, since a stream is answered before
-its first token.  Or requests wait for KV blocks of a connector while nothing runs and no token comes.  Or PyTorch's watchdog says that a collective of the GPUs was not done in its time, minutes by default.
+its first token.  Or requests wait for KV blocks of a connector while nothing runs and no token comes.  Or PyTorch's watchdog says that a collective of the GPUs was not done in its time, minutes by default, or SGLang's that a batch was not.
 As many requests ended or POSTs answered with 2xx as were running rule a silence out, a single answered POST the others.  Three intervals are the least
 that neither one long step nor one lost line explains.
 ## What to do
@@ -339,12 +339,15 @@ plea AS (
     HAVING count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) >= $min_interval_count
 ),
 
--- A collective that some rank never joined or left; the watchdog says how long the others waited.
-collective AS (
+-- A collective that some rank never joined or left, or a batch that never ended; the watchdog says how long it waited.
+watchdog AS (
     SELECT
         run_id,
         source_id,
-        'a collective of the GPUs timed out' AS form,
+        CASE
+            WHEN is_batch THEN 'the scheduler''s watchdog saw no batch done in its time'
+            ELSE 'a collective of the GPUs timed out'
+        END AS form,
         line_no AS first_line,
         line_no AS until_line,
         event_ts - to_milliseconds(waited_ms) AS from_ts,
@@ -359,9 +362,15 @@ collective AS (
             source_id,
             line_no,
             event_ts,
-            try_cast(regexp_extract(message, 'ran for (\d+) milliseconds', 1) AS BIGINT) AS waited_ms
+            message LIKE '%atchdog timeout (self.watchdog_timeout=%' AS is_batch,
+            coalesce(
+                try_cast(regexp_extract(message, 'ran for (\d+) milliseconds', 1) AS BIGINT),
+                1000 * try_cast(regexp_extract(message, 'self\.watchdog_timeout=(\d+)', 1) AS BIGINT)
+            ) AS waited_ms
         FROM log_event
-        WHERE message LIKE '%Watchdog caught collective operation timeout%'
+        WHERE
+            message LIKE '%Watchdog caught collective operation timeout%'
+            OR (kind IN ('stall', 'dead') AND message LIKE '%atchdog timeout (self.watchdog_timeout=%')
     )
     QUALIFY row_number() OVER (PARTITION BY source_id ORDER BY line_no) = 1
 ),
@@ -379,7 +388,7 @@ candidate AS (
     UNION ALL BY NAME
     SELECT * FROM plea
     UNION ALL BY NAME
-    SELECT * FROM collective
+    SELECT * FROM watchdog
 ),
 
 silent AS (
