@@ -17,7 +17,7 @@ regexp_matches(
     message,
     'CUDA out of memory|HIP out of memory|OutOfMemoryError|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|ALLOC_FAILED'
     || '|No available memory for the cache blocks|tokens that can be stored in KV cache|larger than the available KV cache memory'
-    || '|[Ff]ree memory on device|[Nn]ot enough memory'
+    || '|[Ff]ree memory on device|[Nn]ot enough memory|(?:Prefill|Decode) out of memory\. Try'
 );
 
 -- Words of errors that refuse one request and leave the engine alone.
@@ -36,6 +36,7 @@ regexp_matches(
     message,
     '(?i)(?:NIXL|Mooncake|\bKV\b|KVCache)[ \w]{0,30}(?:transfer|handshake|load)[ \w]{0,20}(?:fail|timeout|timed out)'
     || '|NIXL_ERR_|nixl\w+Error|Sync batch data transfer timeout'
+    || '|KVTransferError|(?:prefill|decode) transfer failed|fail to receive KV Cache transfer'
 );
 
 CREATE VIEW _serving_line AS

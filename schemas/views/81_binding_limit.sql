@@ -41,6 +41,10 @@ sample AS (
         s.kv_cache_usage_ratio,
         s.prompt_tps,
         s.generation_tps,
+        -- A prefill batch of SGLang is itself the word that prompts are being computed; below the smallest chunk that it takes by
+        -- default another limit cut the batch.
+        s.other LIKE '{"batch":"prefill"%'
+        AND coalesce(try_cast(regexp_extract(s.other, '"#new-token":([0-9]+)', 1) AS BIGINT), 0) >= 2048 AS is_full_prefill,
         -- Prompts come computed from another engine: the few tokens that this one computes are not what others wait for.
         coalesce(s.external_prefix_cache_hit_ratio >= 0.5, FALSE) AS has_remote_kv,
         (seat.seat_count * coalesce(s.engine_count, 1))::BIGINT AS seat_count,
@@ -50,8 +54,12 @@ sample AS (
 )
 
 SELECT
-    * EXCLUDE (local_limit),
-    CASE WHEN has_remote_kv AND local_limit = 'prefill' THEN 'unknown' ELSE local_limit END AS waits_for
+    * EXCLUDE (local_limit, is_full_prefill),
+    CASE
+        WHEN has_remote_kv AND local_limit = 'prefill' THEN 'unknown'
+        WHEN is_full_prefill AND local_limit = 'unknown' AND waiting_count > 0 THEN 'prefill'
+        ELSE local_limit
+    END AS waits_for
 FROM (
     SELECT
         *,
@@ -77,4 +85,4 @@ COMMENT ON COLUMN binding_limit.generation_tps IS 'Generated tokens per second i
 COMMENT ON COLUMN binding_limit.has_remote_kv IS 'Whether half of what prompts asked for or more came from a cache outside (another engine''s prefill).';
 COMMENT ON COLUMN binding_limit.seat_count IS 'Seats (max_num_seqs): stated, or the version''s default; NULL where neither is known.';
 COMMENT ON COLUMN binding_limit.seat_is_stated IS 'Whether the seats are stated.';
-COMMENT ON COLUMN binding_limit.waits_for IS 'none (nothing waits), stalled (no token flows), deferred, kv (0.9 of the cache or preemptions), seats (0.98 of them taken), prefill (neither, and prompts are being computed: token budget or prefill speed) or unknown.';
+COMMENT ON COLUMN binding_limit.waits_for IS 'none (nothing waits), stalled (no token flows), deferred, kv (0.9 of the cache or preemptions), seats (0.98 of them taken), prefill (neither, and prompts are being computed, of an SGLang log 2048 tokens or more in a batch: token budget or prefill speed) or unknown.';

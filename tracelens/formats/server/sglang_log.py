@@ -61,6 +61,7 @@ EVENT_STARTS: Final = (
     ("KV cache pool is full. Retract requests", "preemption"),
     ("Decode out of memory happened", "preemption"),
     ("Watchdog timeout", "stall"),
+    ("Scheduler watchdog timeout", "stall"),
     ("Scheduler hit an exception", "dead"),
     ("DetokenizerManager hit an exception", "dead"),
     ("Received sigquit from a child process", "dead"),

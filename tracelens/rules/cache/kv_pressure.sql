@@ -3,10 +3,10 @@ title = "The KV cache is full while requests wait or are preempted"
 belief = "The queue grows, so the GPU is too slow; raise the concurrency or add seats."
 cause = "kv-cache-pressure"
 severity = "critical"
-needs = ["engine_sample"]
+needs = []
 missing = ["engine stats lines with KV cache usage (do not run with --disable-log-stats)"]
-message = "The KV cache was up to {measured_kv_ratio} full{queue_text}; {preemption_text}; {trend_text}."
-verdict = "{lead}the KV cache is {measured_kv_ratio} full{waiting_text}{preempted_text}; free KV blocks first (--gpu-memory-utilization, shorter --max-model-len or max_tokens, fp8 KV), more seats would make it worse."
+message = "{kv_text}{queue_text}; {preemption_text}; {trend_text}."
+verdict = "{lead} KV cache {full_text}{waiting_text}{preempted_text}; free KV blocks first (--gpu-memory-utilization, shorter --max-model-len or max_tokens, fp8 KV), more seats would make it worse."
 
 [params]
 min_kv_samples_ratio = 0.25
@@ -42,7 +42,8 @@ throws their work away: running falls while waiting grows.
 KV usage of `full_kv_ratio` or more, or preemptions, **together with** waiting requests, in `min_kv_samples_ratio` of the
 samples in which requests wait while tokens flow (at least `min_samples_count`), or preemptions in any source beside a
 cache that was that full or a queue: a request is preempted only where no block is left, whatever the gauge said a moment
-before or after. A high usage alone is good use. Samples of a frozen engine are left out.
+before or after. Where nothing states the usage, `min_samples_count` preemptions that the log or the requests' records tell of
+speak alone. A high usage alone is good use. Samples of a frozen engine are left out.
 
 ## What to do
 Free blocks, or admit less. Adding seats makes more preemptions.
@@ -115,11 +116,13 @@ preempted AS (
     SELECT
         run_id,
         sum(request_count) AS request_count,
-        greatest(count(said), coalesce(max(total), 0)) AS line_count
+        greatest(count(said), coalesce(max(total), 0)) AS line_count,
+        arg_min({'source_id': source_id, 'line_no': said}, said, 5) FILTER (WHERE said IS NOT NULL) AS evidence
     FROM (
         SELECT
             run_id,
             preemption_count AS request_count,
+            NULL AS source_id,
             NULL AS said,
             NULL AS total
         FROM request
@@ -127,6 +130,7 @@ preempted AS (
         SELECT
             run_id,
             NULL AS request_count,
+            source_id,
             line_no AS said,
             -- V0 writes one line in fifty.
             try_cast(regexp_extract(message, 'total_num_cumulative_preemption=(\d+)', 1) AS BIGINT) AS total
@@ -149,8 +153,13 @@ ttft AS (
 
 judged AS (
     SELECT
-        counted.*,
-        greatest(counted.evicted_count, coalesce(preempted.request_count, 0), coalesce(preempted.line_count, 0)) AS preemption_count,
+        counted.* REPLACE (
+            coalesce(counted.run_id, preempted.run_id) AS run_id,
+            coalesce(counted.known_count, 0) AS known_count,
+            coalesce(counted.evidence, preempted.evidence) AS evidence
+        ),
+        greatest(coalesce(counted.evicted_count, 0), coalesce(preempted.request_count, 0), coalesce(preempted.line_count, 0))
+            AS preemption_count,
         preempted.request_count,
         coalesce(preempted.line_count, 0) AS line_count,
         counted.kv_count / nullif(counted.queue_count, 0) AS kv_samples_ratio,
@@ -158,7 +167,7 @@ judged AS (
         ttft.queue_ratio AS ttft_queue_ratio,
         ttft.p99_s
     FROM counted
-    LEFT JOIN preempted ON counted.run_id = preempted.run_id
+    FULL JOIN preempted ON counted.run_id = preempted.run_id
     LEFT JOIN ttft ON counted.run_id = ttft.run_id
 ),
 
@@ -170,6 +179,7 @@ said AS (
                 kv_count >= $min_samples_count AND kv_samples_ratio >= $min_kv_samples_ratio
                 THEN 'fired'
             WHEN preemption_count > 0 AND (kv_ratio >= $full_kv_ratio OR queue_count > 0) THEN 'fired'
+            WHEN preemption_count >= $min_samples_count AND known_count = 0 THEN 'fired'
             WHEN known_count < $min_samples_count OR (queue_count = 0 AND stalled_count > 0) THEN 'not_evaluated'
             ELSE 'clear'
         END AS outcome,
@@ -186,6 +196,8 @@ SELECT
         WHEN kv_count >= 3 OR preemption_count > 0 THEN 'medium'
         ELSE 'low'
     END AS confidence,
+    -- How much of the time they took is not known then.
+    CASE WHEN known_count = 0 THEN 'warning' END AS severity,
     coalesce(kv_samples_ratio * coalesce(ttft_queue_ratio, queue_ratio), 0.1) AS weight,
     from_ts,
     to_ts,
@@ -203,8 +215,11 @@ SELECT
                     first_running_count, last_running_count, first_waiting_count, last_waiting_count
                 )
         WHEN waiting_count > 0 THEN format('up to {} requests waited', waiting_count)
+        WHEN known_count = 0 THEN 'no stats line says how many waited'
         ELSE 'no stats line shows a request waiting'
     END AS trend_text,
+    coalesce(format('The KV cache was up to {:.0f} % full', 100 * kv_ratio), 'The KV cache ran out of blocks') AS kv_text,
+    coalesce(format('is {:.0f} % full', 100 * kv_ratio), 'ran out of blocks') AS full_text,
     CASE
         WHEN queue_count > 0
             THEN format(' in {:.0f} % of the {} samples in which requests waited', 100 * kv_samples_ratio, queue_count)
@@ -212,8 +227,8 @@ SELECT
     END AS queue_text,
     CASE WHEN waiting_count > 0 THEN format(' while up to {} requests wait', waiting_count) ELSE '' END AS waiting_text,
     CASE
-        WHEN ttft_queue_ratio >= 0.3 THEN format('p99 TTFT is {:.1f} s and {:.0f} % of TTFT is queue: ', p99_s, 100 * ttft_queue_ratio)
-        ELSE ''
+        WHEN ttft_queue_ratio >= 0.3 THEN format('p99 TTFT is {:.1f} s and {:.0f} % of TTFT is queue: the', p99_s, 100 * ttft_queue_ratio)
+        ELSE 'The'
     END AS lead,
     CASE
         WHEN

@@ -32,14 +32,15 @@ HTTP answers and the process lives, so requests are only slow.
 The engine took requests and then made no step: throughputs are 0.0 while Running is above 0, or the stats lines stop although
 requests are in flight.  V1 writes stats lines without tokens at DEBUG, so that a hang is silence at the usual level.
 ## How it is detected
-One of seven signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
+One of eight signs, per engine.  Zeros: `min_interval_count` stats lines in a row with Running above 0, 0.0 and 0.0, and the
 same KV-cache usage (a long prefill is without tokens too, but its usage grows).  Gap: between two stats lines that both have
 running requests as many lines are missing, the line after it counts no prompt (a long prefill ends with its prompt), and the
 KV cache has not grown as it does while tokens come (then lines were left out of the file).
 Tail: the same up to the last stamp of the log, or up to a line that the engine died or was stopped.  Untimed tail: after the
 last stats line only failed POSTs.  No stats line at all: a request was received and nothing answered in `min_open_s`.  Or the
 engine says `min_interval_count` times in a row that its workers take nothing from it (a line a minute), and nothing but
-access lines stands between.  Or PyTorch's watchdog says that a collective of the GPUs was not done in its time, minutes by default.
+access lines stands between: an answered POST for each of these minutes rules that out, not one, since a stream is answered before
+its first token.  Or requests wait for KV blocks of a connector while nothing runs and no token comes.  Or PyTorch's watchdog says that a collective of the GPUs was not done in its time, minutes by default, or SGLang's that a batch was not.
 As many requests ended or POSTs answered with 2xx as were running rule a silence out, a single answered POST the others.  Three intervals are the least
 that neither one long step nor one lost line explains.
 ## What to do
@@ -59,11 +60,16 @@ WITH spaced AS (
         -- What V0 has put out to host memory and never brings back is held like what runs.
         s.running_count + coalesce(s.swapped_count, 0) AS running_count,
         coalesce(s.waiting_count, 0) AS waiting_count,
+        -- With a connector a request waits for its KV blocks before it runs.
+        s.external_prefix_cache_hit_ratio IS NOT NULL AND s.running_count = 0 AND s.waiting_count > 0 AS is_fetching,
         s.kv_cache_usage_ratio,
         coalesce(s.prompt_tps, 0) AS prompt_tps,
         -- Scrapes without times have no rates: then nothing says that no token came.
         coalesce(
-            s.running_count + coalesce(s.swapped_count, 0) > 0
+            (
+                s.running_count + coalesce(s.swapped_count, 0) > 0
+                OR (s.external_prefix_cache_hit_ratio IS NOT NULL AND s.waiting_count > 0)
+            )
             AND coalesce(s.prompt_tps, s.generation_tps) IS NOT NULL
             AND coalesce(s.prompt_tps, 0) = 0
             AND coalesce(s.generation_tps, 0) = 0,
@@ -132,7 +138,10 @@ zeros AS (
     SELECT
         run_id,
         source_id,
-        'stats lines with requests and without a token' AS form,
+        CASE
+            WHEN bool_and(is_fetching) THEN 'nothing runs, and what waits for KV blocks of a connector never gets them'
+            ELSE 'stats lines with requests and without a token'
+        END AS form,
         min(earlier_line) AS after_line,
         min(line_no) AS first_line,
         max(line_no) AS until_line,
@@ -301,6 +310,7 @@ pleading AS (
             stalled.source_id,
             stalled.line_no,
             stalled.event_ts,
+            any_value(stalled.process) AS process,
             count(a.line_no) AS access_count
         FROM log_event AS stalled
         LEFT JOIN access_line AS a ON stalled.source_id = a.source_id AND stalled.line_no > a.line_no
@@ -321,19 +331,23 @@ plea AS (
         epoch(max(event_ts) - min(event_ts)) AS silence_s,
         count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) AS interval_count,
         'medium' AS confidence,
-        1 AS answers_needed,
+        -- Workers say the same while they wait for work: then requests are answered all along.
+        CASE WHEN bool_and(process LIKE 'EngineCore%') THEN count(*) ELSE 1 END AS answers_needed,
         0 AS failed_needed
     FROM pleading
     GROUP BY run_id, source_id, stretch
     HAVING count(DISTINCT coalesce(event_ts::VARCHAR, line_no::VARCHAR)) >= $min_interval_count
 ),
 
--- A collective that some rank never joined or left; the watchdog says how long the others waited.
-collective AS (
+-- A collective that some rank never joined or left, or a batch that never ended; the watchdog says how long it waited.
+watchdog AS (
     SELECT
         run_id,
         source_id,
-        'a collective of the GPUs timed out' AS form,
+        CASE
+            WHEN is_batch THEN 'the scheduler''s watchdog saw no batch done in its time'
+            ELSE 'a collective of the GPUs timed out'
+        END AS form,
         line_no AS first_line,
         line_no AS until_line,
         event_ts - to_milliseconds(waited_ms) AS from_ts,
@@ -348,9 +362,15 @@ collective AS (
             source_id,
             line_no,
             event_ts,
-            try_cast(regexp_extract(message, 'ran for (\d+) milliseconds', 1) AS BIGINT) AS waited_ms
+            message LIKE '%atchdog timeout (self.watchdog_timeout=%' AS is_batch,
+            coalesce(
+                try_cast(regexp_extract(message, 'ran for (\d+) milliseconds', 1) AS BIGINT),
+                1000 * try_cast(regexp_extract(message, 'self\.watchdog_timeout=(\d+)', 1) AS BIGINT)
+            ) AS waited_ms
         FROM log_event
-        WHERE message LIKE '%Watchdog caught collective operation timeout%'
+        WHERE
+            message LIKE '%Watchdog caught collective operation timeout%'
+            OR (kind IN ('stall', 'dead') AND message LIKE '%atchdog timeout (self.watchdog_timeout=%')
     )
     QUALIFY row_number() OVER (PARTITION BY source_id ORDER BY line_no) = 1
 ),
@@ -368,7 +388,7 @@ candidate AS (
     UNION ALL BY NAME
     SELECT * FROM plea
     UNION ALL BY NAME
-    SELECT * FROM collective
+    SELECT * FROM watchdog
 ),
 
 silent AS (
@@ -413,7 +433,7 @@ judged AS (
     GROUP BY ALL
     HAVING
         count(*) FILTER (WHERE sign.kind = 'answered' AND sign.line_no > candidate.first_line) < candidate.answers_needed
-        AND count(*) FILTER (WHERE sign.kind = 'ended') < coalesce(candidate.running_count, 1)
+        AND count(*) FILTER (WHERE sign.kind = 'ended') < coalesce(nullif(candidate.running_count, 0), 1)
         AND count(*) FILTER (WHERE sign.kind = 'refused') >= candidate.failed_needed
 ),
 

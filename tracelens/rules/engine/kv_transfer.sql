@@ -3,13 +3,15 @@ title = "KV blocks from another engine come late or not at all"
 belief = "Prefill and decode on engines of their own are faster, so the decoding engine must be too small."
 cause = "kv-transfer-failed"
 severity = "warning"
-needs = ["log_event"]
+needs = []
 missing = ["the log of the decoding and of the prefilling engine for the same time, with warnings (VLLM_LOGGING_LEVEL=DEBUG also says which request waits for remote KV)"]
-message = "{lead}. The first line of it: {first_line}"
+message = "{lead}.{first_text}"
 verdict = "{lead}: look at the path between the engines (network, RDMA, both logs at that minute) before seats, cache or cards."
 
 [params]
 min_waiting_s = 5.0
+min_handed_count = 8
+min_samples_count = 3
 
 [[remedy]]
 kind = "config"
@@ -31,10 +33,12 @@ anybody fetched them.
 ## How it is detected
 Warnings and errors of a connector (NIXL, Mooncake, LMCache) that a transfer or a handshake failed or timed out; blocks that were released since nobody
 fetched them in time; or the scheduler's word, step after step for `min_waiting_s`, that a request waits for remote KV.
+Or batch lines of SGLang, at least `min_samples_count`, of which the median has `min_handed_count` requests or more between the two engines (#transferring-req,
+#inflight-req, #transfer-req), and more than run and wait together.
 ## What to do
 Look at the path first.  A request whose blocks do not come is computed anew or refused, as kv_load_failure_policy says.
 ## Known limits
-A transfer that is only slow writes no line: KV Transfer metrics count those that succeeded.
+A transfer that is only slow writes no line in a vLLM log: KV Transfer metrics count those that succeeded.
 */
 WITH said AS (
     SELECT
@@ -80,21 +84,58 @@ counted AS (
     GROUP BY run_id
 ),
 
+-- What SGLang has prefilled, and the decoding engine has not got.
+handed AS (
+    SELECT
+        run_id,
+        median(handed_count) AS handed_count,
+        min(sample_ts) AS from_ts,
+        max(sample_ts) AS to_ts,
+        arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 4) AS evidence
+    FROM (
+        SELECT
+            *,
+            try_cast(regexp_extract(other, '"#(?:transferring|inflight|transfer)-req":([0-9]+)', 1) AS BIGINT) AS handed_count
+        FROM engine_state
+        WHERE other LIKE '{"batch":%-req":%'
+    )
+    WHERE handed_count IS NOT NULL
+    GROUP BY run_id
+    HAVING
+        count(*) >= $min_samples_count
+        AND median(handed_count) >= $min_handed_count
+        AND median(handed_count) > median(running_count + waiting_count)
+),
+
+known AS (
+    SELECT
+        coalesce(counted.run_id, handed.run_id) AS run_id,
+        coalesce(counted.failed_count, 0) AS failed_count,
+        coalesce(counted.expired_count, 0) AS expired_count,
+        counted.first_line,
+        coalesce(counted.from_ts, handed.from_ts) AS from_ts,
+        coalesce(counted.to_ts, handed.to_ts) AS to_ts,
+        list_concat(counted.evidence, handed.evidence) AS evidence,
+        coalesce(waited.wait_s, 0) AS wait_s,
+        handed.handed_count
+    FROM counted
+    FULL JOIN handed ON counted.run_id = handed.run_id
+    LEFT JOIN waited ON counted.run_id = waited.run_id
+),
+
 judged AS (
     SELECT
-        counted.*,
-        coalesce(waited.wait_s, 0) AS wait_s,
-        counted.failed_count + counted.expired_count > 0 OR waited.wait_s >= $min_waiting_s AS is_bad
-    FROM counted
-    LEFT JOIN waited ON counted.run_id = waited.run_id
+        *,
+        failed_count + expired_count > 0 OR wait_s >= $min_waiting_s OR handed_count IS NOT NULL AS is_bad
+    FROM known
 )
 
 SELECT
     runs.run_id,
     '' AS subject,
-    CASE WHEN judged.is_bad THEN 'fired' WHEN runs.has_log THEN 'clear' ELSE 'not_evaluated' END AS outcome,
+    CASE WHEN is_bad THEN 'fired' WHEN runs.has_log THEN 'clear' ELSE 'not_evaluated' END AS outcome,
     CASE WHEN failed_count + expired_count >= 3 THEN 'high' ELSE 'medium' END AS confidence,
-    CASE WHEN judged.is_bad THEN 0.7 ELSE 0.0 END AS weight,
+    CASE WHEN is_bad THEN 0.7 ELSE 0.0 END AS weight,
     judged.from_ts,
     judged.to_ts,
     coalesce(judged.evidence, []) AS evidence,
@@ -104,17 +145,23 @@ SELECT
         CASE WHEN expired_count > 0 THEN format('KV blocks expired before they were fetched (requests: {})', expired_count) END,
         CASE
             WHEN wait_s >= $min_waiting_s THEN format('KV blocks of another engine kept a request waiting for {:.0f} s or more', wait_s)
+        END,
+        CASE
+            WHEN handed_count IS NOT NULL
+                THEN format('{:.0f} requests (median) stand between the engine that prefills and the one that decodes', handed_count)
         END
     ) AS lead,
-    coalesce(judged.first_line, '') AS first_line,
+    coalesce(' The first line of it: ' || judged.first_line, '') AS first_text,
     failed_count AS measured_failed_count,
     expired_count AS measured_expired_count,
     wait_s AS measured_waiting_s,
-    $min_waiting_s AS threshold_waiting_s
+    $min_waiting_s AS threshold_waiting_s,
+    handed_count AS measured_handed_count,
+    $min_handed_count AS threshold_handed_count
 FROM (
     SELECT
         run_id,
-        bool_or(format IN ('vllm_log', 'sglang_log')) AS has_log
+        bool_or(format IN ('vllm_log', 'sglang_log')) AND run_id IN (SELECT log_event.run_id FROM log_event) AS has_log
     FROM source
     GROUP BY run_id
 ) AS runs

@@ -17,14 +17,20 @@ kind = "config"
 text = "Tune the kernels for this GPU and shape (benchmarks/kernels/benchmark_moe.py of vLLM, or a release that has the file), use a quantisation that the GPU computes in (INT8 or AWQ with Marlin before Hopper and Ada), and leave CUDA graphs on."
 moves = "TPOT, prefill speed"
 next_limit = "memory bandwidth"
+
+[[remedy]]
+kind = "config"
+text = "On a CPU that was not meant: use the image or wheel for the GPU and let the container see it (nvidia-smi inside it, --gpus all); on one that was: bind the threads to one NUMA node (VLLM_CPU_OMP_THREADS_BIND), and take a smaller or a quantised model."
+moves = "TPOT, prefill speed"
+next_limit = "memory bandwidth of the host"
 ---
 ## What people assume
 That the fastest code there is runs.
 ## What the data shows
 Some warnings of the start are about speed: no tuned configuration of a kernel for this GPU, weights in a type that this GPU cannot compute in, a
-kernel that is not optimised, CUDA graphs switched off while a token of a few requests takes long.
+kernel that is not optimised, CUDA graphs switched off or a CPU for a device while a token of a few requests takes long.
 ## How it is detected
-The words of such a warning, or --enforce-eager where at most `max_running_count` requests run and each gets less than `max_seat_tps` tokens/s while no prompt is computed.
+The words of such a warning, or --enforce-eager, or a CPU for a device, where at most `max_running_count` requests run and each gets less than `max_seat_tps` tokens/s while no prompt is computed.
 ## What to do
 Compare with and without it under the same load: what it costs is between nothing and a factor of five.
 ## Known limits
@@ -58,15 +64,20 @@ decoding AS (
     HAVING median(running_count) <= $max_running_count AND median(generation_tps / running_count) < $max_seat_tps
 ),
 
-eager AS (
+chosen AS (
     SELECT
         setting.run_id,
         setting.source_id,
         setting.line_no,
-        'CUDA graphs are off (--enforce-eager)' AS path
+        CASE setting.key
+            WHEN 'platform' THEN 'it computes on the CPU, not on a GPU'
+            ELSE 'CUDA graphs are off (--enforce-eager)'
+        END AS path
     FROM run_setting AS setting
     INNER JOIN decoding ON setting.run_id = decoding.run_id
-    WHERE setting.key = 'enforce_eager' AND lower(setting.value) = 'true' AND setting.is_stated
+    WHERE
+        setting.is_stated
+        AND (setting.key, lower(setting.value)) IN (('enforce_eager', 'true'), ('platform', 'cpu'))
 ),
 
 told AS (
@@ -78,7 +89,7 @@ told AS (
     FROM (
         SELECT * FROM warned WHERE path IS NOT NULL
         UNION ALL BY NAME
-        SELECT * FROM eager
+        SELECT * FROM chosen
     )
     GROUP BY run_id, path
 ),

@@ -5,8 +5,8 @@ cause = "tp-imbalance-or-pcie"
 severity = "warning"
 needs = ["source"]
 missing = ["utilisation per GPU (nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,power.limit --format=csv -l 1), with PCIe traffic (nvidia-smi dmon -s pucvmet -o DT)", "the start-up lines of the server (tensor_parallel_size, custom all-reduce, peer access) and nvidia-smi topo -m", "tokens per second of one GPU alone"]
-message = "Tensor parallelism over {measured_rank_count} GPUs; {measured_link}; {measured_gpus}."
-verdict = "The {measured_rank_count} tensor-parallel ranks wait for each other ({measured_link}): measure one GPU alone, and use pipeline or data parallelism over this link before blaming power or the engine."
+message = "Tensor parallelism over {rank_text} GPUs; {measured_link}; {measured_gpus}."
+verdict = "The {rank_text} tensor-parallel ranks {wait_text} for each other ({measured_link}): measure one GPU alone, and use pipeline or data parallelism over this link before blaming power or the engine."
 
 [params]
 max_util_ratio = 0.8
@@ -92,6 +92,7 @@ lane AS (
 link AS (
     SELECT
         run_id,
+        bool_or(message LIKE '%more than two PCIe-only GPUs%') AS is_of_many,
         arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) AS evidence
     FROM log_event
     WHERE
@@ -136,7 +137,8 @@ traffic AS (
 judged AS (
     SELECT
         run.run_id,
-        coalesce(layout.rank_count, 0) AS rank_count,
+        coalesce(layout.rank_count, CASE WHEN link.is_of_many THEN 3 END, 0) AS rank_count,
+        layout.rank_count IS NULL AS is_rank_count_low,
         coalesce(layout.is_cpu, FALSE) AS is_cpu,
         link.run_id IS NOT NULL OR coalesce(layout.is_switched_off, FALSE) OR layout.slow_link IS NOT NULL OR lane.run_id IS NOT NULL
             AS has_slow_link,
@@ -190,6 +192,8 @@ SELECT
     evidence,
     CASE WHEN gpu_count < 2 AND NOT is_one_lane THEN 'info' ELSE 'warning' END AS severity,
     rank_count AS measured_rank_count,
+    CASE WHEN gpu_count < 2 AND NOT is_one_lane THEN 'may wait' ELSE 'wait' END AS wait_text,
+    CASE WHEN is_rank_count_low THEN format('{:.0f} or more', rank_count) ELSE format('{:.0f}', rank_count) END AS rank_text,
     CASE
         WHEN lane_count IS NOT NULL
             THEN format('a GPU uses {} of {} PCIe lanes', lane_count, CASE WHEN most_text = '' THEN 'its' ELSE most_text END)

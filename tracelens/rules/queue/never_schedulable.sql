@@ -34,7 +34,8 @@ waiting request but its own size (or a resource that never comes).
 ## How it is detected
 `min_samples_count` stats lines in a row with running 0, waiting at least 1, no tokens and KV usage below
 `empty_kv_ratio`, to the end of the run or for that long; requests that the engine itself counts as deferred (grammar,
-LoRA, remote KV) do not count.
+LoRA, remote KV) do not count, nor does a run with a KV connector: there it is the connector that does not bring the blocks
+(engine.hung).
 
 ## What to do
 Compare the longest prompt with the KV cache's size in tokens (the start of the log states it).
@@ -48,6 +49,7 @@ WITH sample AS (
         *,
         running_count = 0
         AND coalesce(swapped_count, 0) = 0
+        AND external_prefix_cache_hit_ratio IS NULL
         AND waiting_count > 0
         AND waiting_count > coalesce(deferred_count, 0)
         AND coalesce(kv_cache_usage_ratio, 0) < $empty_kv_ratio
@@ -56,7 +58,8 @@ WITH sample AS (
     FROM (
         SELECT
             b.*,
-            s.swapped_count
+            s.swapped_count,
+            s.external_prefix_cache_hit_ratio
         FROM binding_limit AS b
         LEFT JOIN engine_state AS s
             ON b.source_id = s.source_id AND b.line_no = s.line_no AND b.engine_index IS NOT DISTINCT FROM s.engine_index

@@ -186,8 +186,8 @@ SELECT
     END AS missing,
     CASE
         WHEN is_inferred THEN 'No source names max_num_seqs; running stands at this count.'
-        WHEN NOT is_stated THEN 'The seats are the default of the version, not stated.'
-        ELSE 'The seats are stated.'
+        WHEN NOT is_stated THEN 'max_num_seqs is the default of this version: nobody set it.'
+        ELSE 'max_num_seqs is stated, not a default.'
     END AS seat_text,
     CASE
         WHEN tail_ratio >= 0.3 THEN format('p99 TTFT of {:.1f} s is {:.0f} % queue', p99_s, 100 * tail_ratio)
