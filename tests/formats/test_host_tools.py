@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,33 @@ def test_mpstat_and_sar_give_the_share_of_all_cpus_and_the_load() -> None:
     assert rows(parsed("sysstat", quarter), "host_sample", "cpu_ratio") == [(0.3,), (1.0,)]
     load = parsed("sysstat", sample("sysstat", "sar_q.txt"))
     assert rows(load, "host_sample", "line_no", "load_1m") == [(4, 7.87), (5, 7.87)]
+
+
+def test_one_full_core_of_many_is_kept_beside_the_mean_of_all() -> None:
+    text = sample("sysstat", "mpstat_all.txt")
+    # In the first tick CPU 0 is idle half of the time: 50.00 for the 0.00 at the end of its row.
+    lines = text.split("\n")
+    lines[4] = lines[4][: -len("0.00")] + "50.00"
+    found = parsed("sysstat", "\n".join(lines))
+    told = [json.loads(other) for (other,) in rows(found, "host_sample", "other")]
+    assert told == [
+        {"cpu_count": 2, "full_cpu_count": 1, "busiest_cpu_ratio": 1.0},
+        {"cpu_count": 2, "full_cpu_count": 2, "busiest_cpu_ratio": 1.0},
+    ]
+    alone = "\n".join(line for line in lines if " all " not in line)
+    assert parsed("sysstat", alone).tables["host_sample"].height == 0
+
+
+def test_rows_of_single_cpus_stay_with_those_of_all() -> None:
+    form, text = formats.named("sysstat"), sample("sysstat", "mpstat_all.txt")
+    own = claim("sysstat", text)
+    assert own is not None
+    lines = text.split("\n")
+    allowed = [at for at in range(1, 12) if form.may_cut("\n".join([*lines[:at], ""]).encode(), own)]
+    assert allowed == [1, 2, 3, 7, 8]
+    all_only = claim("sysstat", sample("sysstat", "sar_u.txt"))
+    assert all_only is not None
+    assert form.may_cut(b"07:18:44     all     0.00\n", all_only)
 
 
 @pytest.mark.parametrize(
