@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +138,33 @@ def test_mpstat_and_sar_give_the_share_of_all_cpus_and_the_load() -> None:
     assert rows(load, "host_sample", "line_no", "load_1m") == [(4, 7.87), (5, 7.87)]
 
 
+def test_one_full_core_of_many_is_kept_beside_the_mean_of_all() -> None:
+    text = sample("sysstat", "mpstat_all.txt")
+    # In the first tick CPU 0 is idle half of the time: 50.00 for the 0.00 at the end of its row.
+    lines = text.split("\n")
+    lines[4] = lines[4][: -len("0.00")] + "50.00"
+    found = parsed("sysstat", "\n".join(lines))
+    told = [json.loads(other) for (other,) in rows(found, "host_sample", "other")]
+    assert told == [
+        {"cpu_count": 2, "full_cpu_count": 1, "busiest_cpu_ratio": 1.0},
+        {"cpu_count": 2, "full_cpu_count": 2, "busiest_cpu_ratio": 1.0},
+    ]
+    alone = "\n".join(line for line in lines if " all " not in line)
+    assert parsed("sysstat", alone).tables["host_sample"].height == 0
+
+
+def test_rows_of_single_cpus_stay_with_those_of_all() -> None:
+    form, text = formats.named("sysstat"), sample("sysstat", "mpstat_all.txt")
+    own = claim("sysstat", text)
+    assert own is not None
+    lines = text.split("\n")
+    allowed = [at for at in range(1, 12) if form.may_cut("\n".join([*lines[:at], ""]).encode(), own)]
+    assert allowed == [1, 2, 3, 7, 8]
+    all_only = claim("sysstat", sample("sysstat", "sar_u.txt"))
+    assert all_only is not None
+    assert form.may_cut(b"07:18:44     all     0.00\n", all_only)
+
+
 @pytest.mark.parametrize(
     ("told", "day"),
     [
@@ -170,6 +198,74 @@ def test_a_clock_of_twelve_hours_is_read_and_the_banner_says_the_day(tmp_path: P
     with Store(tmp_path / "case.duckdb") as store:
         (first, _) = store.run("SELECT sample_ts FROM host_sample ORDER BY line_no").rows
     assert first == (dt.datetime(2026, 11, 30, 0, 0, 1),)
+
+
+NOON = dt.datetime(2025, 11, 25, 3, 12, 40)
+GIB = 1024**3
+
+
+@pytest.mark.parametrize("file", ["loop_with_date.txt", "json_stamped.jsonl"])
+def test_docker_counts_cores_and_memory_of_each_container(file: str) -> None:
+    found = parsed("docker_stats", sample("docker_stats", file))
+    assert found.issues.height == 0
+    assert rows(found, "host_process_sample", "sample_ts", "process", "cpu_cores", "memory_used_bytes") == [
+        (NOON, "container vllm-0", 4.1228, round(24.31 * GIB)),
+        (NOON, "container grafana", 0.0031, round(171.2 * 1024**2)),
+        (NOON + dt.timedelta(seconds=3), "container vllm-0", 3.9802, round(24.33 * GIB)),
+    ]
+
+
+def test_a_docker_of_2016_names_containers_by_their_id_and_counts_in_thousands() -> None:
+    found = parsed("docker_stats", sample("docker_stats", "one_shot_2016.txt"))
+    assert rows(found, "host_process_sample", "process", "cpu_cores", "memory_used_bytes", "sample_ts")[0] == (
+        "container c15aa41ef22d", 0.0002, 16_380_000, None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "clock"),
+    [
+        ("Tue Nov 25 03:12:40 UTC 2025", Clock.UTC), ("Tue Nov 25 03:12:40 CET 2025", Clock.LOCAL),
+        ("Tue 25 Nov 2025 03:12:40 AM GMT", Clock.UTC), ("2025-11-25T03:12:40Z", Clock.UTC),
+        ("2025-11-25 03:12:40", Clock.LOCAL), ("1764040360", Clock.UTC),
+    ],
+)  # fmt: skip
+def test_a_line_with_a_time_above_a_table_is_its_time(written: str, clock: Clock) -> None:
+    text = sample("docker_stats", "loop_with_date.txt").split("\n", 5)
+    found = parsed("docker_stats", "\n".join([written, *text[1:4]]) + "\n")
+    own = claim("docker_stats", "\n".join([written, *text[1:4]]) + "\n")
+    assert own is not None
+    assert own.clock is clock
+    assert {row[0] for row in rows(found, "host_process_sample", "sample_ts")} == {NOON}
+
+
+def test_a_streaming_docker_draws_over_its_table() -> None:
+    lines = sample("docker_stats", "one_shot_2016.txt").split("\n")
+    drawn = "\x1b[2J\x1b[H" + "\x1b[K\n".join(lines)
+    assert parsed("docker_stats", drawn).tables["host_process_sample"].height == 3
+
+
+def test_a_row_of_docker_that_is_cut_or_foreign_is_an_issue() -> None:
+    text = sample("docker_stats", "one_shot_2016.txt")
+    assert parsed("docker_stats", text[:-2]).issues["reason"].to_list() == ["row cut in its last cell"]
+    assert parsed("docker_stats", text + "hello\n").issues["reason"].to_list() == [
+        "cells differ from heading"
+    ]
+    stamped = sample("docker_stats", "json_stamped.jsonl")
+    assert parsed("docker_stats", stamped + "hello\n").issues["line_no"].to_list() == [4]
+
+
+def test_a_container_is_never_taken_for_the_process_that_serves_http(tmp_path: Path) -> None:
+    """A container called vllm holds the engine and its workers too: four cores in it are no full front end."""
+    (tmp_path / "stats.txt").write_text(
+        sample("docker_stats", "loop_with_date.txt").replace("vllm-0", "vllm  ")
+    )
+    ingest([str(tmp_path / "stats.txt")], tmp_path / "case.duckdb")
+    with Store(tmp_path / "case.duckdb") as store:
+        assert store.run("SELECT process FROM host_process_sample WHERE cpu_cores > 4").rows == [
+            ("container vllm",)
+        ]
+        assert store.run("SELECT * FROM _front_end_cpu").rows == []
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tracelens.formats.base import Format
 from tracelens.formats.gpu import (
     dcgm_long,
     dcgmi_dmon,
+    docker_stats,
     env_report,
     gpustat,
     host_env,
@@ -46,6 +47,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     vmstat.FORMAT,
     top_batch.FORMAT,
     sysstat.FORMAT,
+    docker_stats.FORMAT,
     host_env.FORMAT,
     env_report.FORMAT,
     kernel_log.FORMAT,

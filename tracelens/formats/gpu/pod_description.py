@@ -1,4 +1,4 @@
-"""What Kubernetes says of a server's pod: ``kubectl describe pod`` and ``kubectl get events``, as text.
+"""What Kubernetes says of a server's pod: ``kubectl describe pod``, ``get pod -o yaml`` or ``json``, and ``get events``.
 
     Last State:     Terminated
       Reason:       OOMKilled
@@ -28,6 +28,7 @@ from tracelens.formats.base import (
     no_issues,
     no_stamps,
 )
+from tracelens.formats.gpu import pod_documents
 
 _PLACE: Final = r"^(?P<indent> *)(?P<name>[A-Za-z][\w ./-]*):(?: +(?P<given>\S.*?))? *$"
 _EVENT: Final = r"^ *(?:(?P<type>Normal|Warning) +(?P<reason>[A-Z]\w+) +(?P<age>\S.*?)  +(?P<by>\S+)  +(?P<said>\S.*?)) *$"
@@ -35,7 +36,8 @@ _LISTED: Final = r"^ *(?:\S+ +)?(?:<unknown>|[\dsmhdy]+)(?: \(x\d+[^)]*\))? +(?P
 _LIST_HEADING: Final = r"^(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +MESSAGE"
 _INNER: Final = 4
 """Blanks in front of what a container has; its name has two, what is below a key of it six."""
-_TIME: Final = "%a, %d %b %Y %H:%M:%S %z"
+_TIMES: Final = ("%a, %d %b %Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%#z")
+_NO_DOCUMENT: Final = "not a whole JSON document"
 _TOLD_TO: Final = ("0", "130", "143")
 """Exit codes of a process that ended well, or by SIGINT or SIGTERM."""
 _ARGUMENT: Final = r"^ +(?:- )?--([a-z][a-z0-9-]*)(?:[= ](\S+))?$"
@@ -43,8 +45,11 @@ _VERSION: Final = r"vllm[^:\s]*:v?(\d+\.\d+\.\d+)"
 
 
 def sniff(head: Head) -> Claim | None:
-    """Claim a description with containers in it, or a list of events."""
+    """Claim a description with containers in it, a pod's own document, or a list of events."""
     text = set(head.lines)
+    form = pod_documents.form_of(head.lines)
+    if form is not None:
+        return Claim(f"kubectl get -o {form}", Clock.UTC, {"listed": False, "document": form})
     if "Containers:" in text and any(line.startswith("Name: ") for line in head.lines):
         return Claim("kubectl describe pod", Clock.UTC, {"listed": False})
     if head.first.startswith(("LAST SEEN", "NAMESPACE ")) and head.first.split()[-5:-3] == ["SEEN", "TYPE"]:
@@ -56,6 +61,8 @@ def parse(chunk: Chunk) -> Parsed:
     """Ends of containers and events as rows of `log_event`; limits, version and arguments as settings."""
     if chunk.claim.settings["listed"]:
         return _parse_list(chunk)
+    if "document" in chunk.claim.settings:
+        return _parse_document(chunk)
     lines = _placed(chunk.lines)
     ends = _ends(lines)
     events = pl.concat([ends, _events(_read(lines.filter(pl.col("section") == "Events"), _EVENT))])
@@ -63,6 +70,22 @@ def parse(chunk: Chunk) -> Parsed:
     stamps = stamps.select("line_no", stamp=_instant(pl.col("given"))).drop_nulls("stamp")
     tables = {"log_event": events.sort("line_no"), "server_setting": _settings(lines)}
     return Parsed(tables, no_issues(), lines.height, stamps)
+
+
+def _parse_document(chunk: Chunk) -> Parsed:
+    texts = chunk.lines["text"].fill_null("").to_list()
+    is_yaml = chunk.claim.settings["document"] == "yaml"
+    values = list(pod_documents.yaml_values(texts)) if is_yaml else pod_documents.json_values(texts)
+    if values is None:
+        said = chunk.lines.filter(pl.col("text").str.contains(r"\S"))
+        return Parsed({}, issues_of(said, _NO_DOCUMENT), chunk.lines.height - said.height, no_stamps())
+    lines = pod_documents.described(values)
+    told = {"line_no": pl.Int64, "reason": pl.String, "said": pl.String}
+    evicted = pl.DataFrame(list(pod_documents.evictions(values)), schema=told, orient="row")
+    events = pl.concat([_ends(lines), _events(evicted.with_columns(type=pl.lit("Warning")))])
+    stamps = events.select("line_no", stamp="event_ts").drop_nulls("stamp")
+    tables = {"log_event": events.sort("line_no"), "server_setting": _settings(lines)}
+    return Parsed(tables, no_issues(), chunk.lines.height, stamps)
 
 
 def _parse_list(chunk: Chunk) -> Parsed:
@@ -89,7 +112,7 @@ def _placed(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instant(text: pl.Expr) -> pl.Expr:
-    stamp = text.str.to_datetime(_TIME, strict=False, time_unit="us")
+    stamp = pl.coalesce(text.str.to_datetime(form, strict=False, time_unit="us") for form in _TIMES)
     return stamp.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
 
@@ -198,7 +221,7 @@ def _arguments(own: pl.DataFrame) -> pl.DataFrame:
 
 FORMAT: Final = Format(
     name="pod_description",
-    title="kubectl describe pod, kubectl get events",
+    title="kubectl describe pod, get pod -o yaml or json, get events",
     side=Side.SERVER,
     fills=("log_event", "server_setting"),
     sniff=sniff,
@@ -206,7 +229,7 @@ FORMAT: Final = Format(
     whole=True,
     versions="kubectl 1.22 to 1.33",
     complete="How containers ended, probes, evictions and warnings; CPU limit, arguments and version of the container with the GPU. "
-    "Ages of events are no times.",
-    record="kubectl describe pod POD > pod.txt; kubectl get events --sort-by=.lastTimestamp > events.txt",
+    "Ages of events are no times; events as documents, probes and counts of restarts are passed over.",
+    record="kubectl describe pod POD > pod.txt; kubectl get pod POD -o yaml > pod.yaml; kubectl get events --sort-by=.lastTimestamp > events.txt",
     sample="oom_killed.txt",
 )

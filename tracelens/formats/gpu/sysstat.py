@@ -1,8 +1,9 @@
 """``sar``, ``mpstat`` and ``pidstat`` of sysstat, as text: a heading names the columns, each row begins with a time of day.
 
 ``%CPU`` of a process counts one core as 100.  Stamps are the end of the interval, in 24 or 12 hours; the day stands in
-the banner, whose order of month and day goes by the locale and is used only where there is no doubt.  ``Average`` rows and those of
-single CPUs are passed over.  Written from sysstat 12.6 (real output) and its manual.
+the banner, whose order of month and day goes by the locale and is used only where there is no doubt.  ``Average`` rows are passed
+over.  Of rows of single CPUs (``mpstat -P ALL``) the row of all above them keeps, in ``other``, how busy the busiest was and how many
+were full: one full core of many does not show in the mean.  Written from sysstat 12.6 (real output) and its manual.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ _FEWEST: Final = 2
 _KIB: Final = 1024
 _PERCENT: Final = 100.0
 _PASSED: Final = r"^\s*Average:|^Linux \S+ \(|\bLINUX RESTART\b"
+_IN_TICK: Final = r"^\d\d:\d\d:\d\d[^C]*$"
+"""A row below a heading; a heading of CPUs has a C in it.  Rows of CPUs are read with those directly above them."""
+_SINGLE: Final = re.compile(r"^\d\d:\d\d:\d\d(?: [AP]M)?\s+\d{1,5}\s(?:\s*\d+[.,]\d\d){6,}\s*$")
+_FULL_RATIO: Final = 0.95
 _HOST_CELLS: Final = frozenset(
     ("CPU", "%user", "%usr", "%nice", "%system", "%sys", "%iowait", "%steal", "%idle", "%irq", "%soft", "%guest", "%gnice", _LOAD)
 )  # fmt: skip
@@ -86,8 +91,15 @@ def sniff(head: Head) -> Claim | None:
     tool = next((name for name, is_it in tools.items() if is_it), None)
     if tool is None:
         return None
-    settings = {"prefix": "clock", "host": banner.group(1) or None}
+    has_singles = any(map(_SINGLE.match, lines))
+    settings = {"prefix": "clock", "host": banner.group(1) or None, "has_singles": has_singles}
     return Claim(tool, Clock.DAYLESS, settings, day=_day(banner.group(2)))
+
+
+def may_cut(tail: bytes, claim: Claim) -> bool:
+    """Whether a chunk may end after these lines: not among the rows of single CPUs of a tick."""
+    last = tail.removesuffix(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+    return not (claim.settings.get("has_singles") and re.match(_IN_TICK, last.rstrip("\r")))
 
 
 def _stamp() -> pl.Expr:
@@ -169,13 +181,33 @@ def _of(rows: pl.DataFrame, what: str, columns: tuple[str, ...]) -> pl.DataFrame
     return mine.select(name for name in columns if name in mine.columns)
 
 
+def _with_busiest(hosts: pl.DataFrame, good: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """Add to rows of all CPUs what the rows of single ones directly below them say."""
+    singles = good.filter(pl.col("what") == "single") if "what" in good.columns else good.clear()
+    if not singles.height:
+        return hosts
+    begins = ~pl.col("text").str.contains(_IN_TICK) | pl.col("line_no").is_in(hosts["line_no"].implode())
+    ticks = lines.select("line_no", tick=pl.when(begins).then("line_no").forward_fill())
+    ratio = pl.col("cpu_ratio")
+    below = singles.join(ticks, on="line_no").group_by("tick").agg(
+        busiest=ratio.max(), full=(ratio >= _FULL_RATIO).sum(), count=ratio.count()
+    )  # fmt: skip
+    parts = {"cpu_count": "count", "full_cpu_count": "full", "busiest_cpu_ratio": "busiest"}
+    told = pl.concat_str(
+        *(pl.lit(f',"{key}":') + pl.col(name).cast(pl.String) for key, name in parts.items())
+    )
+    told = pl.lit("{") + told.str.slice(1) + pl.lit("}")
+    joined = hosts.join(below, left_on="line_no", right_on="tick", how="left", maintain_order="left")
+    return joined.with_columns(other=pl.coalesce(told, "other")).select(hosts.columns)
+
+
 def parse(chunk: Chunk) -> Parsed:
     """Read rows by heading, whole columns at a time; tables that say nothing of CPU, load, memory or processes are issues."""
     lines, rows = read_rows(_TOOL, chunk, _rows_under)
     good = rows.filter(pl.col("bad").is_null())
     found = finish(lines, rows.clear())
     tables = {
-        "host_sample": _of(good, "host", _HOST_COLUMNS),
+        "host_sample": _with_busiest(_of(good, "host", _HOST_COLUMNS), good, lines),
         "host_process_sample": _of(good, "process", _PROCESS_COLUMNS),
         "log_event": found.tables["log_event"],
     }
@@ -189,10 +221,11 @@ FORMAT: Final = Format(
     fills=("host_sample", "host_process_sample", "log_event"),
     sniff=sniff,
     parse=parse,
+    may_cut=may_cut,
     context=table_context(_TOOL),
     carried={"log_event": "event_ts"},
     versions="sysstat 12.6",
-    complete="CPU of host and processes, load, memory. Single CPUs are passed over; disks, network and others are counted as not understood.",
+    complete="CPU of host and processes, load, memory; of single CPUs the busiest and how many are full. Disks, network and others are counted as not understood.",
     record="pidstat -u -r 1 > pidstat.txt; sar -u 1 > sar.txt",
     sample="pidstat_vllm.txt",
 )

@@ -27,6 +27,7 @@ from tracelens.formats.base import (
 )
 from tracelens.formats.server import framing, server_lines, sglang_times
 from tracelens.formats.server.access import access_lines
+from tracelens.formats.server.lone_traces import is_lone_trace
 from tracelens.formats.server.python_text import arguments
 from tracelens.formats.server.vllm_settings import SETTING_SCHEMA
 
@@ -36,10 +37,15 @@ _HEADER: Final = (
     r"(?P<process>(?: [A-Z]+\d+)*)\] ?(?P<message>(?s:.*))$"
 )
 _BATCH: Final = r"^(?:Decode|Prefill) batch"
-_SIGNS: Final = re.compile(
-    r"^.{0,200}?\[(?P<day>\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d[.,\d]*(?: [A-Z]+\d+)*\] "
-    r"(?:(?:Decode|Prefill) batch(?: \[\d+\])?[.,] #|server_args=ServerArgs\(|The server is fired up and ready to roll)"
+_STAMP: Final = r"^.{0,200}?\[(?P<day>\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d[.,\d]*(?: [A-Z]+\d+)*\] "
+_OWN: Final = (
+    r"(?:(?:Decode|Prefill) batch(?: \[\d+\])?[.,] #|KV cache pool is full\. Retract requests\. #|Decode out of memory happened\. #"
+    r"|server_args=ServerArgs\(|The server is fired up and ready to roll)"
 )
+_BARE: Final = rf"^`{{0,3}}(?:\[(?P<rank>[A-Z]+\d+(?: [A-Z]+\d+)*)\] )?(?P<said>{_OWN}(?s:.*?))`{{0,3}}$"
+"""A line that was pasted without its stamp, or in backticks."""
+_SIGNS: Final = re.compile(f"{_STAMP}{_OWN}")
+_TRACED: Final = re.compile(r'^ *File "[^"]*/sglang/(?:\w+/)*\w+\.py", line \d+')
 _ANSI: Final = re.compile(framing.ANSI)
 
 # Column: label in the line, later spellings after it; and what a printed 1 is worth.
@@ -89,21 +95,25 @@ SAME_AS: Final = {
 
 
 def sniff(head: Head) -> Claim | None:
-    """Claim a file with a batch, arguments or ready line of SGLang behind its header."""
+    """Claim a file with a batch, arguments or ready line of SGLang, or that is a traceback through its code."""
     lines = [_ANSI.sub("", line[:1000]) for line in (*head.lines, *head.sampled)]
     found = next((found for line in lines if (found := _SIGNS.search(line))), None)
-    if found is None:
+    if found is None and is_lone_trace(lines, _TRACED):
+        return Claim("a traceback alone", Clock.NONE)
+    if found is None and not any(re.match(_BARE, line) for line in lines):
         return None
     comma = any("Decode batch, #" in line or "Prefill batch, #" in line for line in lines)
-    return Claim(
-        "0.5 and later" if comma else "0.4 and older", Clock.LOCAL if found["day"] else Clock.DAYLESS
-    )
+    version = "0.5 and later" if comma else "0.4 and older"
+    found = found or next((found for line in lines if (found := re.match(_STAMP, line))), None)
+    if found is None:
+        return Claim(f"{version}, no headers", Clock.NONE)
+    return Claim(version, Clock.LOCAL if found["day"] else Clock.DAYLESS)
 
 
 def parse(chunk: Chunk) -> Parsed:
     """Columns of the fact tables from one chunk of log; see `tracelens.formats.base.Parsed`."""
     split = _split(framing.clean(framing.without_cut_end(chunk.lines) if chunk.is_open else chunk.lines))
-    headed = pl.col("stamp").is_not_null()
+    headed = pl.col("is_headed")
     is_access = pl.col("message").str.contains(" HTTP/", literal=True)
     is_batch = headed & pl.col("message").str.contains(_BATCH)
     access = access_lines(split.filter(is_access & ~is_batch).with_columns(text="message"))
@@ -131,25 +141,30 @@ def parse(chunk: Chunk) -> Parsed:
         {name: frame for name, frame in tables.items() if frame.height},
         (unread := pl.concat(issues).sort("line_no")),
         split.height - unread.height,
-        split.filter(headed).select("line_no", "stamp"),
+        split.drop_nulls("stamp").select("line_no", "stamp"),
     )
 
 
 def _split(lines: pl.DataFrame) -> pl.DataFrame:
-    """Add ``stamp, error_s, process, message`` and ``after``, the last stamp up to the line."""
-    split = lines.with_columns(pl.col("text").str.extract_groups(_HEADER).struct.unnest())
+    """Add ``stamp, error_s, process, message``, ``is_headed`` (or SGLang's own without) and ``after``, the last stamp up to the line."""
+    split = lines.with_columns(
+        pl.col("text").str.extract_groups(_HEADER).struct.unnest(),
+        pl.col("text").str.extract_groups(_BARE).struct.unnest(),
+    )
     has_day = pl.col("stamp").str.len_chars() > len("HH:MM:SS")
     day = pl.when(has_day).then(pl.lit("")).otherwise(pl.lit(f"{PLACEHOLDER_YEAR}-01-01 "))
     whole = pl.concat_str(day, "stamp", pl.lit("."), pl.col("fraction").fill_null("0").str.pad_end(6, "0"))
     split = split.with_columns(
         stamp=whole.str.to_datetime("%Y-%m-%d %H:%M:%S%.6f", strict=False, time_unit="us"),
         error_s=pl.when(pl.col("fraction").is_null()).then(1.0).otherwise(0.001),
-        process=pl.col("process").str.strip_chars().replace("", None),
+        process=pl.coalesce("process", "rank").str.strip_chars().replace("", None),
     )
     headed = pl.col("stamp").is_not_null()
     return split.with_columns(
         after=pl.col("stamp").forward_fill(),
-        message=pl.when(headed).then(pl.col("message")).otherwise(pl.col("text")),
+        error_s=pl.when(headed).then("error_s"),
+        is_headed=headed | pl.col("said").is_not_null(),
+        message=pl.when(headed).then(pl.col("message")).otherwise(pl.coalesce("said", "text")),
     ).drop("fraction")
 
 
@@ -220,7 +235,7 @@ def _events(headed: pl.DataFrame) -> pl.DataFrame:
     kinds = frame.with_columns(kind=pl.when(~pl.col("quoting")).then(_kind())).drop_nulls("kind")
     return kinds.select(
         "line_no", "level", "kind", "process",
-        origin=pl.lit(None, pl.String), last_line_no="line_no", event_ts="stamp", error_s="error_s",
+        origin=pl.lit(None, pl.String), last_line_no="line_no", event_ts="after", error_s="error_s",
         # The arguments hold secrets: they are settings, masked.
         message=pl.col("message").str.replace(r"^server_args=(?s:.*)$", "server_args=").str.slice(0, 2048),
     )  # fmt: skip

@@ -15,6 +15,8 @@ from tracelens.formats.server.vllm_samples import STATS_WHOLE
 _BEGUN: Final = [place for place, form in enumerate(LINE_FORMS) if not form.contains]
 """Forms that the beginning of a message tells; no other form begins like one of them."""
 _SEARCHED: Final = sorted({form.starts for form in LINE_FORMS if form.contains and form.starts})
+_LED_STATS: Final = r"^[^\"'{]{0,80}?((?:Engine \d+: )?Avg prompt throughput: )"
+"""A stats line behind what is left of a header, or one of another form."""
 _COUNTED: Final = r"^\d+ Engines Aggregated: "
 
 
@@ -23,9 +25,9 @@ def kinds_of(read: pl.DataFrame, *, bare: bool) -> pl.DataFrame:
 
     Without a header only a whole stats line counts, unless the file is `bare`: has no headers at all.
     """
-    whole = records.without_repeat(
-        read.with_columns(message=pl.col("message").fill_null(pl.col("text").str.strip_chars("` ")))
-    )
+    said = pl.col("text").str.strip_chars("` ")
+    said = said.str.replace(_LED_STATS, "${1}") if bare else said
+    whole = records.without_repeat(read.with_columns(message=pl.col("message").fill_null(said)))
     mended = rejoin(whole.with_columns(kind=_by_form(whole)))
     is_bare = pl.col("level").is_null() & pl.col("kind").is_not_null()
     if not mended.select(is_bare.any()).item():

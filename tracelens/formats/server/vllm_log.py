@@ -91,8 +91,9 @@ def parse(chunk: Chunk) -> Parsed:
     kinds = kinds_of(records.read(lines, settings), bare=settings.get("bare", True))
     kinds = vllm_clocks.stamped(kinds, clock, settings)
     tables, bad = _facts(kinds)
-    plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS))
-    headed = plain.filter(pl.col("level").is_not_null())
+    is_preemption = pl.col("kind").eq_missing(pl.lit("preempted"))
+    plain = kinds.filter(pl.col("kind").is_null() | pl.col("level").is_in(_ALSO_EVENTS) | is_preemption)
+    headed = plain.filter(pl.col("level").is_not_null() | is_preemption)
     events, access, unread = _bare_lines(
         plain.filter(pl.col("level").is_null() & pl.col("kind").is_null() & ~pl.col("is_quoted"))
     )

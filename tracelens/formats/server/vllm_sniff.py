@@ -11,15 +11,24 @@ from tracelens.formats.base import Claim, Clock, Head
 from tracelens.formats.bench_table import is_load_output
 from tracelens.formats.server import framing, hard_wraps, records, vllm_clocks, wrappers
 from tracelens.formats.server.access import UVICORN
+from tracelens.formats.server.lone_traces import is_lone_trace
 from tracelens.formats.server.vllm_kinds import kinds_of
 from tracelens.formats.server.wrapper_forms import WRAPPERS
 
 _PERHAPS: Final = re.compile(
     rf"\b(?i:{framing.LEVELS})\b|throughput: |tput: |\d\d-\d\d \d\d:\d\d:\d\d |(?:Added|Received|Finished|Aborted) request"
+    r"|is preempted by PreemptionMode"
 )
 _STATS: Final = re.compile(
     r"Avg (?:prompt|generation) (?:throughput|tput): |[Tt]hroughput: [\d.]+ tokens/s, Running: "
 )
+_TRACED: Final = re.compile(
+    r'^\s*(?:\[rank\d+\]: +|\(\w+ pid=\d+\) +)?File "[^"]*/vllm/(?:\w+/)*\w+\.py", line \d+'
+    r"|^(?:[A-Z]\w+Error: .*`gpu_memory_utilization`|vllm\.(?:\w+\.)+[A-Z]\w*Error\b)"
+)
+_OTHER_SERVER: Final = "/sglang/"
+"""SGLang's tracebacks go through code of vLLM too."""
+
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
 _NEWEST_FIRST: Final = "its newest line comes first, and what follows what decides here; turn it round: tac FILE | tracelens ingest -"
@@ -30,10 +39,17 @@ _SERVES: Final = re.compile(r"\"POST /(?:v1/|generate|invocations)")
 
 
 def sniff(head: Head) -> Claim | None:
-    """Claim a file in which enough lines are vLLM's own."""
+    """Claim a file in which enough lines are vLLM's own, or that is a traceback through its code."""
     whole = (*head.lines, *head.sampled)
-    if not any(_PERHAPS.search(line) for line in whole) or is_load_output(whole):
+    if is_load_output(whole):
         return None
+    found = _log(head) if any(_PERHAPS.search(line) for line in whole) else None
+    if found is None and is_lone_trace(whole, _TRACED) and not any(_OTHER_SERVER in line for line in whole):
+        return Claim("a traceback alone", Clock.NONE)
+    return found
+
+
+def _log(head: Head) -> Claim | None:
     first, sampled = (
         framing.without_colours(_frame(list(lines)))["text"].to_list() for lines in (head.lines, head.sampled)
     )
