@@ -33,7 +33,7 @@ def computing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckD
     """A case in which no kept view is empty, and each computes."""
     path = tmp_path_factory.mktemp("every") / "case.duckdb"
     samples = resources.sample_logs()
-    wanted = ("incidents", "prometheus_text", "sse_capture", "otlp_spans")
+    wanted = ("incidents", "prometheus_text", "sse_capture", "otlp_spans", "tgi_log/launcher_3.log")
     ingest([str(samples / name) for name in wanted], path)
     with duckdb.connect(str(path)) as connection:
         keeping._drop_views(connection)

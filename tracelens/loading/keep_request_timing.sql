@@ -1,6 +1,8 @@
--- How each request stands among those of its run, and its id among all.  The window functions run over few columns, not over all.
+-- The number of each request's row, how it stands among those of its run, and its id among all.  The window functions run over few
+-- columns, not over all.
 UPDATE _request_timing_row
 SET
+    request_no = _request_timing_row.rowid + 1,
     ttft_percentile_ratio = placed.ttft_percentile_ratio,
     id_place = placed.id_place
 FROM (

@@ -149,12 +149,13 @@ def _comment(connection: duckdb.DuckDBPyConnection, view: str) -> None:
 
 
 def _compute_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rows of requests, and how each stands among those of its run."""
+    """The rows of requests, in no order, so that both cores make them; then their numbers, and how each stands among those of its run."""
     selects = _selects()
     connection.execute(f"CREATE TEMP VIEW request AS {selects['request']}")
     more = ", ".join(f"NULL::{kind} AS {name}" for name, kind in _MORE[_TIMING].items())
-    numbered = f"SELECT * REPLACE (row_number() OVER () AS request_no), {more} FROM ({selects[_TIMING]})"  # noqa: S608
-    _fill(connection, _TIMING, numbered)
+    connection.execute("SET preserve_insertion_order = false")
+    _fill(connection, _TIMING, f"SELECT *, {more} FROM ({selects[_TIMING]})")  # noqa: S608
+    connection.execute("RESET preserve_insertion_order")
     connection.execute("DROP VIEW temp.request")
     run_script(connection, "keep_request_timing", {})
 
