@@ -4,7 +4,7 @@
 
 Each section is measured by a function of its own and kept in bench/out/, so one can be measured again alone; the page is put
 together from what is kept, a table of all targets first, and reasons.md, written by hand, last.  ``--full`` goes to ten
-gigabytes of log and ten million requests: hours, and 30 GB of disk.
+gigabytes of log and ten million requests: an hour, 30 GB of disk and 20 GiB of memory.
 """
 
 from __future__ import annotations
