@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from tracelens.ingestion.chunks import Reading
 from tracelens.ingestion.options import IngestOptions
 from tracelens.ingestion.parts import ParsedSource, parse_source
 from tracelens.ingestion.placing import Neighbour, TimeOptions, place
-from tracelens.ingestion.recognise import Recognised, recognise
+from tracelens.ingestion.recognise import Recognised, recognised
 from tracelens.ingestion.report import FileReport, IngestReport, OnProgress, Progress, ProgressCounter, State
 from tracelens.ingestion.scratch import scratch_folder
 from tracelens.opening import READ_ERRORS, Input, Unreadable, expand, unfolded
@@ -50,6 +50,12 @@ class _Parsed:
     parsed: ParsedSource
     sha256: str
     size_bytes: int
+
+    @property
+    def bytes_of(self) -> tuple[str, str]:
+        """What two files of the same content share: its hash, and whose lines of it were read."""
+        writer = self.recognised.writer
+        return self.sha256, writer.name if writer else ""
 
 
 def ingest(
@@ -120,19 +126,17 @@ def _parse_all(
         if isinstance(one, Unreadable):
             results.append(FileReport(one.label, State.UNREADABLE, note=one.reason))
             continue
-        result = _parse_one(
-            one, known, options, scratch / str(index), ProgressCounter(on_progress, before, total)
-        )
+        counter = ProgressCounter(on_progress, before, total)
+        for result in _parse_one(one, known, options, scratch / str(index), counter):
+            results.append(_same_bytes(result, results) or result)
         before += one.size_bytes or 0
-        same = _same_bytes(result, results)
-        results.append(same or result)
     return results
 
 
 def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport]) -> FileReport | None:
     if not isinstance(result, _Parsed):
         return None
-    twin = next((e for e in earlier if isinstance(e, _Parsed) and e.sha256 == result.sha256), None)
+    twin = next((e for e in earlier if isinstance(e, _Parsed) and e.bytes_of == result.bytes_of), None)
     label = result.recognised.source.label
     return (
         FileReport(label, State.UNCHANGED, note=f"the same bytes as {twin.recognised.source.label}")
@@ -143,26 +147,39 @@ def _same_bytes(result: _Parsed | FileReport, earlier: list[_Parsed | FileReport
 
 def _parse_one(
     source: Input, known: list[dict[str, Any]], options: IngestOptions, folder: Path, counter: ProgressCounter
-) -> _Parsed | FileReport:
+) -> Iterator[_Parsed | FileReport]:
+    """Read one file: a result, or one for each program that wrote into it."""
     try:
-        found = recognise(source, known, options.format)
-        if isinstance(found, FileReport):
-            _LOG.info("%s: %s %s", source.label, found.state, found.note)
-            return found
-        _LOG.info("%s: recognised as %s (%s)", source.label, found.kind.name, found.claim.variant)
-        folder.mkdir()
-        reading = Reading(found.source)
-        parsed = parse_source(
-            (found.kind, found.claim),
-            reading,
-            folder,
-            keep_text=options.keep_text,
-            prompt_key=options.prompt_key,
-            on_read=counter.telling(source.label),
-        )
+        for index, found in enumerate(recognised(source, known, options.format)):
+            if isinstance(found, FileReport):
+                _LOG.info("%s: %s %s", source.label, found.state, found.note)
+                yield found
+            else:
+                yield _parse_found(found, known, options, folder.with_name(f"{folder.name}.{index}"), counter)
     except READ_ERRORS as error:
         _LOG.info("%s: not read, %s", source.label, _reason(error))
-        return FileReport(source.label, State.UNREADABLE, note=_reason(error))
+        yield FileReport(source.label, State.UNREADABLE, note=_reason(error))
+
+
+def _parse_found(
+    found: Recognised,
+    known: list[dict[str, Any]],
+    options: IngestOptions,
+    folder: Path,
+    counter: ProgressCounter,
+) -> _Parsed | FileReport:
+    source = found.source
+    _LOG.info("%s: recognised as %s (%s)", source.label, found.kind.name, found.claim.variant)
+    folder.mkdir()
+    reading = Reading(source, found.writer)
+    parsed = parse_source(
+        (found.kind, found.claim),
+        reading,
+        folder,
+        keep_text=options.keep_text,
+        prompt_key=options.prompt_key,
+        on_read=counter.telling(source.label),
+    )
     _LOG.info(
         "%s: parsed %s bytes, %s lines, %s of them not understood",
         source.label,

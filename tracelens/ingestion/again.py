@@ -60,4 +60,6 @@ def _batches(rows: list[Mapping[str, Any]], case: Path, prompt_key: int) -> Iter
         return remembered(row["run_id"], row.get("options") or "{}")[0]
 
     for options, batch in groupby(rows, told):
-        yield _Batch(replace(options, prompt_key=prompt_key), [where(row, case) for row in batch])
+        # What several programs wrote into one file is one file.
+        found = {one.label: one for one in (where(row, case) for row in batch)}
+        yield _Batch(replace(options, prompt_key=prompt_key), list(found.values()))

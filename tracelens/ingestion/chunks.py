@@ -17,6 +17,7 @@ import polars as pl
 
 from tracelens.errors import SourceError
 from tracelens.formats.base import Head
+from tracelens.ingestion.writers import Writer
 from tracelens.opening import Input, Replayed, read_up_to
 
 CHUNK_BYTES: Final = 8 << 20
@@ -66,9 +67,10 @@ def framed(data: bytes, first_line_no: int, *, binary: bool) -> tuple[pl.DataFra
 
 @dataclass
 class Reading:
-    """Reads one input and keeps count: its hash, and the bytes that have passed."""
+    """Reads one input and keeps count: its hash, and the bytes that have passed; of the lines those of one `writer` are wanted."""
 
     source: Input
+    writer: Writer | None = None
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
     bytes_read: int = 0
 

@@ -23,6 +23,7 @@ from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
 from tracelens.formats.privacy import scrubbed
 from tracelens.ingestion import clock_turns
 from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
+from tracelens.ingestion.writers import Writer
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
 _PLAUSIBLE: Final = (datetime(1970, 1, 1), datetime(2200, 1, 1))
@@ -89,10 +90,12 @@ class _Task:
     folder: Path
     keep_text: bool
     prompt_key: int
+    writer: Writer | None
 
     def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
         """Parse one chunk and write its parts (in a worker thread)."""
-        lines, raw = framed(data, first_line_no, binary=self.kind.binary)
+        read, raw = framed(data, first_line_no, binary=self.kind.binary)
+        lines = self.writer.own(read) if self.writer else read
         # A lone carriage return is half a line end: what stands before it is whole.
         is_open = not data.endswith((b"\n", b"\r"))
         parsed = self.kind.parse(
@@ -106,8 +109,8 @@ class _Task:
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
         written = {name: self.write(name, index, frame) for name, frame in tables.items()}
         return _Done(
-            lines.height,
-            parsed.understood,
+            read.height,
+            parsed.understood + read.height - lines.height,
             written,
             waiting,
             _reasons(parsed),
@@ -202,7 +205,7 @@ def parse_source(  # noqa: PLR0913 - four of them have a default or a name
 ) -> ParsedSource:
     """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
-    work = _Task(kind, claim, folder, keep_text, prompt_key)
+    work = _Task(kind, claim, folder, keep_text, prompt_key, reading.writer)
     stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps, day=claim.day))
     pending: deque[tuple[Future[_Done], int]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -235,7 +238,8 @@ def _cut(
         yield data, line_no, context
         line_no += data.count(b"\n")
         if not stateless:
-            context = kind.context(data.decode("utf-8", "replace"), context)
+            text = data.decode("utf-8", "replace")
+            context = kind.context(reading.writer.text(text) if reading.writer else text, context)
 
 
 @dataclass

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tracelens import formats
 from tracelens.errors import SourceError
-from tracelens.formats.base import Claim, Format, Head
+from tracelens.formats.base import Claim, Format, Head, Side
 from tracelens.formats.privacy import scrubbed_text
 from tracelens.ingestion.chunks import head_of, peeked
 from tracelens.ingestion.report import FileReport, State
+from tracelens.ingestion.writers import Writer, leftover, writers
 from tracelens.opening import Input
 
 _BLOCK: Final = 4 << 20
@@ -25,19 +26,49 @@ _ARCHIVED: Final = "a zip in a pipe, or an archive inside another archive; make 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A file that will be read: its format, and the source that its rows take the place of."""
+    """A file that will be read, or what one `writer` wrote into it: its format, and the source that its rows take the place of."""
 
     source: Input
     kind: Format
     claim: Claim
     replaces: int | None = None
     note: str = ""
+    writer: Writer | None = None
+
+
+def recognised(
+    source: Input, known: Sequence[Mapping[str, Any]], forced: str | None
+) -> Sequence[Recognised | FileReport]:
+    """What is to be read of a file: one source, or several where several programs wrote into it.
+
+    May raise `SourceError` or `OSError`.
+    """
+    whole = recognise(source, known, forced)
+    settled = isinstance(whole, FileReport) and whole.state is not State.UNKNOWN
+    if forced or settled or source.size_bytes is None:
+        return [whole]
+    found = [
+        one
+        for writer in writers(head_of(source)[0])
+        if isinstance(one := recognise(source, known, None, writer), Recognised)
+        and not (one.kind.whole or one.kind.binary)
+    ]
+    if not found or (len(found) == 1 and isinstance(whole, Recognised)):
+        return [whole]
+    first = next((one for one in found if one.kind.side is Side.SERVER), found[0])
+    names = [one.writer for one in found if one.writer]
+    return [
+        replace(one, writer=leftover(one.writer, names)) if one is first and one.writer else one
+        for one in found
+    ]
 
 
 def recognise(
-    source: Input, known: Iterable[Mapping[str, Any]], forced: str | None
+    source: Input, known: Iterable[Mapping[str, Any]], forced: str | None, writer: Writer | None = None
 ) -> Recognised | FileReport:
-    """Find a file's format, or say what became of it instead.  May raise `SourceError` or `OSError`."""
+    """Find the format of a file, or of what a writer wrote into it, or say what became of it instead."""
+    if writer:
+        source = replace(source, label=f"{source.label}!{writer.label}")
     earlier = [row for row in known if row["path"] == source.label]
     if source.size_bytes is not None and _already_in(source, known):
         return FileReport(source.label, State.UNCHANGED)
@@ -45,6 +76,7 @@ def recognise(
     if source.size_bytes is None:
         beginning, source = peeked(source)
     head, has_nul = head_of(beginning)
+    head = writer.head(head) if writer else head
     if not any(line.strip() for line in (*head.lines, *head.sampled)):
         return FileReport(source.label, State.EMPTY)
     if has_nul and _is_archive(head):
@@ -56,7 +88,8 @@ def recognise(
     if claim.refusal:
         return FileReport(source.label, State.UNREADABLE, note=claim.refusal)
     replaced, note = _replaced(source, earlier)
-    return Recognised(source, kind, replace(claim, variant=scrubbed_text(claim.variant)), replaced, note)
+    claim = replace(claim, variant=scrubbed_text(claim.variant))
+    return Recognised(source, kind, claim, replaced, note, writer)
 
 
 def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:

@@ -132,15 +132,22 @@ def _found(name: str) -> Iterator[Input | Unreadable]:
 
 
 def located(label: str, folder: Path = Path()) -> Input | Unreadable:
-    """What `Input.label` said once, found again: a file, or a member of an archive; a relative one is looked for in `folder`."""
+    """What `Input.label` said once, found again: a file, or a member of an archive; a relative one is looked for in `folder`.
+
+    Of what one of several writers wrote (``compose.log!vllm-1``) it is the file, with the file's own label.
+    """
     ends = [place for place, char in enumerate(label) if char == "!"]
     for end in (len(label), *reversed(ends)):
         path = folder / label[:end]
         if path.is_file():
             members = {str(one.label): one for one in _named(str(path))}
-            one = members.get(f"{path}{label[end:]}")
+            wanted = f"{path}{label[end:]}"
+            one = members.get(wanted)
             if one is not None:
                 return replace(one, label=label)
+            of = max((name for name in members if wanted.startswith(f"{name}!")), key=len, default=None)
+            if of is not None and isinstance(members[of], Input):
+                return replace(members[of], label=label[: len(of) - len(wanted)])
     return Unreadable(
         label,
         "a stream, which cannot be read twice" if label.split("!", maxsplit=1)[0] == "-" else "no such file",
