@@ -14,7 +14,7 @@ import polars as pl
 MASK: Final = "***"
 """What stands for a secret; that there was one is kept."""
 
-_WORDS: Final = r"api[_-]?key|(?:hf|hub|access|auth|refresh|session|id|api|bearer|csrf)[_-]?token|secret(?:[_-]?\w+)?|passw(?:or)?d|passphrase|credentials?|private[_-]?key|signature|set-cookie|cookie"
+_WORDS: Final = r"(?:api|access)[_-]?key|(?:hf|hub|access|auth|refresh|session|id|api|bearer|csrf)[_-]?token|secret(?:[_-]?\w+)?|passw(?:or)?d|passphrase|credentials?|private[_-]?key|signature|set-cookie|cookie"
 _NAMED: Final = rf"""(?:{_WORDS})\\?["']?\s*[:=]\s*"""
 _UNSET: Final = "\ue000"
 """Stands before None and its like while secrets are masked: that a key is not set is no secret."""
@@ -48,7 +48,7 @@ _ENDS: Final = ("=", ":", "'", '"', "\\", " =", " :")
 """What follows a name, where a value follows that."""
 _SECRET_SIGNS: Final = (
     "authorization", "bearer", "api_key", "api-key", "apikey", "-token ", "secret", "passw", "passphrase", "credential", "private_key",
-    "private-key", "cookie", "signature", "key=", "sig=", "auth=", "code=", "pwd=", "pass=",
+    "access_key", "access-key", "accesskey", "private-key", "cookie", "signature", "key=", "sig=", "auth=", "code=", "pwd=", "pass=",
     "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "hf-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat", "nvapi", "xox",
     "gsk_", "r8_", "whsec", "dop_v1", "akia", "asia", "aiza", "eyj", *(f"token{end}" for end in _ENDS),
 )  # fmt: skip
