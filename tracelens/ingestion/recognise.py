@@ -22,6 +22,7 @@ _ZIP_BEGINS: Final = "PK\x03\x04"
 _TAR_MAGIC_AT: Final = 257
 _ARCHIVED: Final = "a zip in a pipe, or an archive inside another archive; make it a file of its own and name that: tracelens ingest FILE"
 """A file that is an archive never comes here: its members do.  Logs in a tar look like one log with odd lines in it."""
+_SEVERAL: Final = "several programs wrote this, and a pipe is read once: put it into a file, and each is a source of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def recognise(
     if source.size_bytes is not None and _already_in(source, known):
         return FileReport(source.label, State.UNCHANGED)
     beginning = source
-    if source.size_bytes is None:
+    is_pipe = source.size_bytes is None
+    if is_pipe:
         beginning, source = peeked(source)
     head, has_nul = head_of(beginning)
     head = writer.head(head) if writer else head
@@ -89,7 +91,7 @@ def recognise(
         return FileReport(source.label, State.UNREADABLE, note=claim.refusal)
     replaced, note = _replaced(source, earlier)
     claim = replace(claim, variant=scrubbed_text(claim.variant))
-    return Recognised(source, kind, claim, replaced, note, writer)
+    return Recognised(source, kind, claim, replaced, _SEVERAL if is_pipe and writers(head) else note, writer)
 
 
 def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:
