@@ -1,12 +1,12 @@
 /*
-title = "Requests pile up on some data-parallel ranks while others are nearly idle"
-belief = "The server is full: all ranks share the load, so add replicas."
+title = "Requests pile up on some data-parallel ranks or replicas while others are nearly idle"
+belief = "The server is full: all ranks and replicas share the load, so add more."
 cause = "dp-rank-imbalance"
 severity = "critical"
 needs = ["engine_sample"]
-missing = ["stats lines of each engine (one line per rank; with several API servers use --api-server-count 1 for the stats), at least 3 rounds"]
+missing = ["stats lines of each engine (one line per rank; with several API servers use --api-server-count 1 for the stats), at least 3 rounds", "of replicas: the log of each from its start, which names its model"]
 message = "{heavy_engines} held {measured_heavy_requests_count} requests{each} on average (running and waiting), the median of the others {measured_median_requests_count}, in {measured_rounds_count} rounds of stats lines from {measured_engine_count} engines."
-verdict = "{heavy_engines} {hold} {measured_excess_ratio} of all requests beyond a fair share while others have room: change how requests are spread over the ranks (balance by running and waiting, drop sticky routing), more replicas would not help."
+verdict = "{heavy_engines} {hold} {measured_excess_ratio} of all requests beyond a fair share while others have room: change how requests are spread over them (balance by running and waiting, drop sticky routing), more replicas would not help."
 
 [params]
 min_times_ratio = 2.0
@@ -34,7 +34,9 @@ Each rank has its own scheduler, seats and KV cache. A request that is sent to a
 are.
 
 ## How it is detected
-The requests in each engine (running + waiting) are compared with the median of the other engines of the same log. Heavy is
+The requests in each engine (running + waiting) are compared with the median of the other engines of the same log, round by round,
+and those of a server of one engine with the median of the other servers of the run that state the same model, in every ten
+seconds. Heavy is
 an engine that has `min_times_ratio` times that median and exceeds it by `min_spread_count` standard deviations of a
 Poisson count, widened for how many engines are compared (sqrt(2 ln n)), in `min_rounds_ratio` of the rounds and on
 average, over at least `min_rounds_count` rounds.
@@ -43,20 +45,61 @@ average, over at least `min_rounds_count` rounds.
 Look at the balancer in front of the ranks before adding any.
 
 ## Known limits
-A rank with longer requests is heavy with an equal count of them: not seen here. Separate servers in separate files are no
-ranks of one another.
+A rank with longer requests is heavy with an equal count of them: not seen here. Servers whose logs name no model, or that hand
+requests to one another (prefill and decode apart), are not compared.
 */
-WITH sample AS (
+WITH counted_sample AS (
     SELECT
         run_id,
         source_id,
         line_no,
         sample_ts,
         engine_index,
-        running_count + waiting_count AS request_count,
-        row_number() OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS round_index
+        running_count + waiting_count AS request_count
     FROM engine_state
     WHERE engine_index IS NOT NULL AND coalesce(engine_count, 1) = 1 AND running_count IS NOT NULL AND waiting_count IS NOT NULL
+),
+
+-- Servers of one engine that serve the same model.
+replica AS (
+    SELECT
+        server_setting.source_id,
+        any_value(server_setting.value) FILTER (WHERE server_setting.key = 'model') AS model,
+        'server ' || regexp_extract(any_value(source.path), '[^/!]+$') AS name
+    FROM server_setting
+    INNER JOIN source ON server_setting.source_id = source.source_id
+    WHERE
+        server_setting.source_id IN (
+            SELECT counted_sample.source_id FROM counted_sample
+            GROUP BY counted_sample.source_id
+            HAVING count(DISTINCT counted_sample.engine_index) = 1
+        )
+    GROUP BY server_setting.source_id
+    HAVING
+        model IS NOT NULL AND count(*) FILTER (WHERE server_setting.key IN ('kv_transfer_config', 'disaggregation_mode')) = 0
+),
+
+-- What is compared with what: the ranks of a log in their rounds, replicas in each ten seconds.
+sample AS (
+    SELECT
+        *,
+        source_id::VARCHAR AS peers,
+        'engine ' || engine_index AS name,
+        row_number() OVER (PARTITION BY source_id, engine_index ORDER BY line_no, sample_ts) AS round_index
+    FROM counted_sample
+    UNION ALL
+    SELECT
+        counted_sample.*,
+        'model ' || replica.model AS peers,
+        replica.name,
+        (epoch(counted_sample.sample_ts) // 10)::BIGINT AS round_index
+    FROM counted_sample
+    INNER JOIN replica ON counted_sample.source_id = replica.source_id
+    WHERE counted_sample.sample_ts IS NOT NULL
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY counted_sample.source_id, epoch(counted_sample.sample_ts) // 10 ORDER BY counted_sample.line_no
+        ) = 1
 ),
 
 compared AS (
@@ -65,7 +108,8 @@ compared AS (
         one.source_id,
         one.line_no,
         one.sample_ts,
-        one.engine_index,
+        one.peers,
+        one.name,
         one.round_index,
         one.request_count,
         median(other.request_count) AS median_count,
@@ -74,9 +118,9 @@ compared AS (
     INNER JOIN sample AS other
         ON
             one.run_id = other.run_id
-            AND one.source_id = other.source_id
+            AND one.peers = other.peers
             AND one.round_index = other.round_index
-            AND one.engine_index <> other.engine_index
+            AND (one.source_id <> other.source_id OR one.engine_index <> other.engine_index)
     GROUP BY ALL
 ),
 
@@ -93,7 +137,7 @@ engine AS (
     SELECT
         run_id,
         source_id,
-        engine_index,
+        name,
         count(*) AS round_count,
         count(*) FILTER (WHERE is_heavy) AS heavy_count,
         avg(request_count) AS mean_count,
@@ -104,7 +148,7 @@ engine AS (
         count(*) FILTER (WHERE is_heavy) >= greatest($min_rounds_count, $min_rounds_ratio * count(*)) AS is_heavy,
         arg_min({'source_id': source_id, 'line_no': line_no}, _ranked(line_no, source_id, line_no), 2) FILTER (WHERE is_heavy) AS evidence
     FROM marked
-    GROUP BY run_id, source_id, engine_index
+    GROUP BY run_id, source_id, peers, name
 ),
 
 counted AS (
@@ -113,7 +157,7 @@ counted AS (
         max(engine_count) AS engine_count,
         max(round_count) AS round_count,
         count(*) FILTER (WHERE is_heavy) AS heavy_engine_count,
-        string_agg(engine_index::VARCHAR, ', ' ORDER BY engine_index) FILTER (WHERE is_heavy) AS heavy_text,
+        string_agg(name, ', ' ORDER BY name) FILTER (WHERE is_heavy) AS heavy_text,
         avg(mean_count) FILTER (WHERE is_heavy) AS heavy_mean,
         avg(median_count) FILTER (WHERE is_heavy) AS median_mean,
         sum(mean_count - median_count) FILTER (WHERE is_heavy) / nullif(sum(mean_count), 0) AS excess_ratio,
@@ -137,7 +181,7 @@ SELECT
     from_ts,
     to_ts,
     coalesce(evidence, []) AS evidence,
-    CASE WHEN heavy_engine_count > 1 THEN 'Engines ' ELSE 'Engine ' END || coalesce(heavy_text, '') AS heavy_engines,
+    upper(heavy_text[1]) || heavy_text[2:] AS heavy_engines,
     CASE WHEN heavy_engine_count > 1 THEN ' each' ELSE '' END AS each,
     CASE WHEN heavy_engine_count > 1 THEN 'hold' ELSE 'holds' END AS hold,
     engine_count AS measured_engine_count,
