@@ -22,6 +22,7 @@ from tracelens.outcomes import CONFIDENCES, OUTCOMES, Evidence, Outcome, outcome
 from tracelens.plan import Plan, keep_planned, make_plan
 from tracelens.rulebook import SEVERITIES, Rule
 from tracelens.store import Sitting, Stop, Store
+from tracelens.switch_names import other_engines, renamed, renamed_plan
 
 __all__ = ["OUTCOMES", "Check", "Evidence", "Outcome", "run_rules"]
 
@@ -70,6 +71,7 @@ class _Scene:
     runs: tuple[str, ...]
     paths: Mapping[int, str]
     present: _Presence
+    engines: Mapping[str, str]
 
 
 def run_rules(
@@ -91,7 +93,9 @@ def run_rules(
         scene = _scene(sitting, run)
         ranked = sorted(_said(store, scene, rules, params, stop), key=_rank)
         plan = make_plan((one for one in ranked if one.outcome == "fired"), _settings(sitting))
-        final = _with_texts(scene, [keep_planned(one, plan) for one in ranked])
+        kept = [renamed(keep_planned(one, plan), scene.engines) for one in ranked]
+        plan = renamed_plan(plan, scene.engines)
+        final = _with_texts(scene, kept)
     changed = {key: params[key.rpartition(".")[0]][key.rpartition(".")[2]] for key in sorted(given or {})}
     return Check(store.path, scene.runs, _verdict(final, scene.runs), tuple(final), plan, changed)
 
@@ -147,7 +151,7 @@ def _scene(sitting: Sitting, run: str) -> _Scene:
             f"there is no run {run!r} in this case", hint=f"it has: {', '.join(known) or 'none'}"
         )
     paths = {row["source_id"]: str(row["path"]) for row in sources}
-    return _Scene(sitting, (run,) if run else known, paths, _Presence(sitting))
+    return _Scene(sitting, (run,) if run else known, paths, _Presence(sitting), other_engines(sources))
 
 
 def _ask(sitting: Sitting, name: str, **params: Any) -> list[dict[str, Any]]:

@@ -8,12 +8,17 @@ regexp_matches(
     message,
     'CUDA error|HIP error|out of memory|OutOfMemoryError|AcceleratorError|NCCL error|DistBackendError|nccl\w*Error'
     || '|CUBLAS_STATUS_|CUDNN_STATUS_|device-side assert|illegal memory access|unspecified launch failure'
-    || '|uncorrectable ECC|Dumping input data for|WorkerProc hit an exception'
+    || '|uncorrectable ECC|Dumping input data for|WorkerProc hit an exception|memory pressure \(OOM\)'
 );
+
+-- Words of Ray when it ends a worker since the host's memory runs out.
+CREATE MACRO _is_of_host_memory(message) AS
+regexp_matches(message, 'node running low on memory|memory pressure \(OOM\)');
 
 -- Words of errors of which the memory of the GPU is the cause.
 CREATE MACRO _is_of_memory(message) AS
-regexp_matches(
+NOT _is_of_host_memory(message)
+AND regexp_matches(
     message,
     'CUDA out of memory|HIP out of memory|OutOfMemoryError|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|ALLOC_FAILED'
     || '|No available memory for the cache blocks|tokens that can be stored in KV cache|larger than the available KV cache memory'

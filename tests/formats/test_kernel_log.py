@@ -167,6 +167,11 @@ def test_each_of_two_errors_of_one_second_is_an_event(tmp_path: Path) -> None:
         ("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "gpu", "kernel"),
         ("vllm.service: Main process exited, code=killed, status=9/KILL", "dead", "systemd"),
         ("vllm.service: Main process exited, code=killed, status=15/TERM", "error", "systemd"),
+        ("vllm.service: A process of this unit has been killed by the OOM killer.", "dead", "systemd"),
+        ("backup.service: A process of this unit has been killed by the OOM killer.", "error", "systemd"),
+        ("vllm.service: Failed with result 'oom-kill'.", "dead", "systemd"),
+        ("backup.service: Failed with result 'exit-code'.", "error", "systemd"),
+        ("vllm-server-1 exited with code 137", "dead", "shell"),
     ],
 )  # fmt: skip
 def test_the_last_words_beside_a_server_are_events(tmp_path: Path, line: str, kind: str, writer: str) -> None:

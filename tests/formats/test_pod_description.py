@@ -222,3 +222,17 @@ def test_no_key_enters_the_case(tmp_path: Path, file: str) -> None:
         kept = store.run("SELECT value FROM server_setting WHERE key = 'api_key'").rows
     assert kept == [("***",)]
     assert b"sk-0000" not in case.read_bytes()
+
+
+def test_the_events_alone_are_read_without_the_rest_of_the_description() -> None:
+    text = """Events:
+  Type     Reason     Age                From     Message
+  ----     ------     ----               ----     -------
+  Warning  Unhealthy  25m (x3 over 25m)  kubelet  Liveness probe failed: HTTP probe failed with statuscode: 404
+  Normal   Killing    25m                kubelet  Container vllm failed liveness probe, will be restarted
+  Normal   Started    25m (x2 over 28m)  kubelet  Started container vllm
+"""
+    assert events(text) == [
+        (4, "warning", "Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 404"),
+        (5, "dead", "Killing: Container vllm failed liveness probe, will be restarted"),
+    ]

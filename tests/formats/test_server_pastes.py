@@ -217,6 +217,40 @@ def test_the_last_line_of_a_traceback_is_enough_where_it_is_vllms(line: str) -> 
     assert vllm_log.FORMAT.sniff(Head((line,), complete=True)) is not None
 
 
+WATCHDOG = (
+    "[rank2]:[E1001 16:06:04.537131842 ProcessGroupNCCL.cpp:607] [Rank 2] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=128, NumelOut=128, Timeout(ms)=600000) ran for 600009 milliseconds before timing out."
+)
+FRAMES = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.",
+    "",
+    "Exception raised from c10_cuda_check_implementation at ../c10/cuda/CUDAException.cpp:43 (most recent call first):",
+    "frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x96 (0x7fd4b596c446 in /usr/lib/libc10.so)",
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (WATCHDOG,),
+        (f"(RayWorkerVllm pid=1394) {WATCHDOG.removeprefix('[rank2]:')}",),
+        ("gpu3:29496:29496 [0] NCCL INFO comm 0x55 rank 0 nranks 4 - Init COMPLETE", WATCHDOG, *FRAMES),
+    ],
+)
+def test_what_pytorch_says_of_a_collective_is_enough(lines: tuple[str, ...]) -> None:
+    [(known, claim)] = formats.claims(Head(lines, complete=True))
+    assert (known.name, claim.clock) == ("vllm_log", Clock.NONE)
+    found = known.parse(Chunk(lines_frame("\n".join(lines).encode(), 1), claim))
+    assert found.issues.height == 0
+    assert found.tables["log_event"]["kind"].to_list()[0] == "stall"
+
+
+def test_the_same_in_a_log_of_sglang_is_sglangs() -> None:
+    batch = "[2025-06-05 15:08:56 TP0] Decode batch. #running-req: 7, #token: 90, token usage: 0.06, gen throughput (token/s): 8.1, #queue-req: 0"
+    lines = (batch, WATCHDOG, *FRAMES)
+    assert [known.name for known, _ in formats.claims(Head(lines, complete=True))] == ["sglang_log"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -225,6 +259,7 @@ def test_the_last_line_of_a_traceback_is_enough_where_it_is_vllms(line: str) -> 
         'See File "/opt/vllm/v1/engine/core.py", line 12, for how it ends.\nIt reads well.\nSo it goes.',
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB.",
         "Raise `gpu_memory_utilization` if you can.",
+        "Then ProcessGroupNCCL.cpp:607] [Rank 2] Watchdog caught it.\nWe looked.\nAnd waited.",
     ],
 )
 def test_prose_about_a_server_is_nobodys(text: str) -> None:

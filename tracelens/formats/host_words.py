@@ -24,11 +24,10 @@ class HostForm:
 
 _PROCESS: Final = "(?:VLLM|vllm|python|pt_main_thread|ray::(?:Ray|Worker|Engine|LLM|Serve)|sglang|text-generation|tritonserver)"
 """Names that a server's processes have in the kernel (15 characters)."""
-_SERVICE: Final = (
-    r"(?:vllm|sglang|tgi|llm|inference|triton|text-generation)[\w@.-]*\.service: Main process exited, "
-)
+_SERVICE: Final = r"(?:vllm|sglang|tgi|llm|inference|triton|text-generation)[\w@.-]*\.service: "
 _SERVICE_DIED: Final = (
-    _SERVICE + r"code=(?:killed, status=(?:4|6|7|8|9|11)/|dumped|exited, status=(?:[1-9]\d?|134|137|139)/)"
+    _SERVICE
+    + r"Main process exited, code=(?:killed, status=(?:4|6|7|8|9|11)/|dumped|exited, status=(?:[1-9]\d?|134|137|139)/)"
 )
 """A server's service that ended by itself; one that ended by SIGTERM (15, or 143) was told to."""
 _BY_SHELL: Final = r"^(?:\S+: line \d+: +\d+ +|\[\d+\][+-]? +(?:\d+ )?|\w+: )?"
@@ -66,6 +65,9 @@ HOST_FORMS: Final[tuple[HostForm, ...]] = (
     HostForm("kernel", "warning", "ink ", r"(?:NIC |: )[Ll]ink (?:is )?[Dd]own"),
     HostForm("systemd", "dead", "Main process exited, code=", _SERVICE_DIED),
     HostForm("systemd", "error", "Main process exited, code=", r"code=(?:killed|dumped)|status=[1-9]"),
+    HostForm("systemd", "dead", "has been killed by the OOM killer", _SERVICE),
+    HostForm("systemd", "error", "has been killed by the OOM killer"),
+    HostForm("systemd", "dead", "Failed with result 'oom-kill'", _SERVICE),
     HostForm("systemd", "error", "Failed with result '"),
     HostForm("systemd", "warning", "Scheduled restart job"),
     HostForm("systemd", "stop", "Stopping ", r"^Stopping \S.{0,200}\.\.\.$"),
@@ -77,6 +79,7 @@ HOST_FORMS: Final[tuple[HostForm, ...]] = (
     HostForm("shell", "dead", "Illegal instruction", _ended("illegal instruction")),
     HostForm("shell", "stop", "erminated", _ended("terminated")),
     HostForm("shell", "dead", "command terminated with exit code ", r"code (?:134|137|139)$"),
+    HostForm("shell", "dead", " exited with code ", r"^[\w.-]+ exited with code (?:134|137|139)$"),
     HostForm("shell", "dead", "Segfault encountered", r"^!+ Segfault"),
     HostForm("shell", "dead", "Fatal Python error: "),
     HostForm("shell", "dead", "terminate called ", r"^terminate called (?:after throwing|without an active)"),

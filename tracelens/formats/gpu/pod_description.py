@@ -12,6 +12,7 @@ secrets stand there.  Written from the manual of kubectl 1.22 to 1.33 and from p
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import polars as pl
@@ -34,6 +35,7 @@ _PLACE: Final = r"^(?P<indent> *)(?P<name>[A-Za-z][\w ./-]*):(?: +(?P<given>\S.*
 _EVENT: Final = r"^ *(?:(?P<type>Normal|Warning) +(?P<reason>[A-Z]\w+) +(?P<age>\S.*?)  +(?P<by>\S+)  +(?P<said>\S.*?)) *$"
 _LISTED: Final = r"^ *(?:\S+ +)?(?:<unknown>|[\dsmhdy]+)(?: \(x\d+[^)]*\))? +(?P<type>Normal|Warning) +(?P<reason>[A-Z]\w+) +(?P<by>[a-z]+/\S+) +(?P<said>\S.*?) *$"
 _LIST_HEADING: Final = r"^(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +MESSAGE"
+_EVENT_HEADING: Final = re.compile(r"^ +Type +Reason +Age +From +Message *$")
 _INNER: Final = 4
 """Blanks in front of what a container has; its name has two, what is below a key of it six."""
 _TIMES: Final = ("%a, %d %b %Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%#z")
@@ -52,6 +54,8 @@ def sniff(head: Head) -> Claim | None:
         return Claim(f"kubectl get -o {form}", Clock.UTC, {"listed": False, "document": form})
     if "Containers:" in text and any(line.startswith("Name: ") for line in head.lines):
         return Claim("kubectl describe pod", Clock.UTC, {"listed": False})
+    if "Events:" in text and any(map(_EVENT_HEADING.match, head.lines)):
+        return Claim("kubectl describe pod, its events alone", Clock.NONE, {"listed": False})
     if head.first.startswith(("LAST SEEN", "NAMESPACE ")) and head.first.split()[-5:-3] == ["SEEN", "TYPE"]:
         return Claim("kubectl get events", Clock.NONE, {"listed": True})
     return None

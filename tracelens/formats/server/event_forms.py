@@ -39,6 +39,7 @@ EVENT_FORMS: Final[tuple[EventForm, ...]] = (
     EventForm("dead", "we are taking the entire process down", "PyTorch, after such a collective"),
     EventForm("oom", "OutOfMemoryError"),
     EventForm("oom", "CUDA out of memory"),
+    EventForm("oom", "killed due to memory pressure (OOM)", "Ray, for the memory of the host"),
     EventForm("stall", "No available shared memory broadcast block found", "0.8.2+, INFO from 0.11"),
     EventForm("stall", "No available block found in", "0.6.6"),
     EventForm("stall", "RPC call to execute_model timed out", "V1"),

@@ -26,8 +26,15 @@ _TRACED: Final = re.compile(
     r'^\s*(?:\[rank\d+\]: +|\(\w+ pid=\d+\) +)?File "[^"]*/vllm/(?:\w+/)*\w+\.py", line \d+'
     r"|^(?:[A-Z]\w+Error: .*`gpu_memory_utilization`|vllm\.(?:\w+\.)+[A-Z]\w*Error\b)"
 )
+_WATCHED: Final = re.compile(
+    r"\bProcessGroupNCCL\.cpp:\d+\]|\bNCCL (?:INFO|WARN) |^\s*frame #\d+: |^Exception raised from "
+    r"|^(?:CUDA kernel errors might be|For debugging consider passing|Compile with `TORCH_USE_CUDA_DSA`)"
+)
+_WATCHDOG: Final = re.compile(r"\bProcessGroupNCCL\.cpp:\d+\] .*[Ww]atchdog ")
 _OTHER_SERVER: Final = "/sglang/"
 """SGLang's tracebacks go through code of vLLM too."""
+_OTHER_SIGNS: Final = (_OTHER_SERVER, "Decode batch", "Prefill batch", "text_generation")
+"""Marks of the logs of SGLang and TGI, in which PyTorch says the same."""
 
 _MIN_SHARE: Final = 0.05
 """Share of the lines seen that must be vLLM's: a report that quotes one line is not a log."""
@@ -46,7 +53,17 @@ def sniff(head: Head) -> Claim | None:
     found = _log(head) if any(_PERHAPS.search(line) for line in whole) else None
     if found is None and is_lone_trace(whole, _TRACED) and not any(_OTHER_SERVER in line for line in whole):
         return Claim("a traceback alone", Clock.NONE)
+    if found is None and _is_watchdog(whole):
+        return Claim("PyTorch's watchdog alone", Clock.NONE)
     return found
+
+
+def _is_watchdog(lines: tuple[str, ...]) -> bool:
+    """Whether what PyTorch says of a collective that failed is all that somebody kept."""
+    said = [line for line in lines if line.strip()]
+    if not any(map(_WATCHDOG.search, said)) or any(sign in line for line in said for sign in _OTHER_SIGNS):
+        return False
+    return sum(map(bool, map(_WATCHED.search, said))) > len(said) / 2
 
 
 def _log(head: Head) -> Claim | None:

@@ -124,13 +124,14 @@ SELECT
     END AS lead,
     CASE
         WHEN refused.run_id IS NOT NULL THEN 'look for the first error in the log before these lines'
-        WHEN regexp_matches(f.reason, '[Oo]ut of memory: Killed process|[Oo][Oo][Mm].?[Kk]ill|Out Of Memory')
+        WHEN
+            regexp_matches(f.reason, '[Oo]ut of memory: Killed process|[Oo][Oo][Mm].?[Kk]ill|Out Of Memory') OR _is_of_host_memory(f.reason)
             THEN 'the host or its cgroup ran out of memory: raise its limit, or lower --swap-space, --cpu-offload-gb or the processes'
         WHEN f.reason LIKE '%failed liveness probe%' OR f.reason LIKE '%failed startup probe%'
             THEN 'a probe ended it: more time for the start (startupProbe) and for an answer under load (timeoutSeconds), unless it hung'
         WHEN f.reason LIKE '%Bus error%'
             THEN 'mostly the shared memory is too small: --shm-size or --ipc=host for the container'
-        WHEN regexp_matches(f.reason, '\b[Kk]illed\b|status=9/KILL|exit code 137')
+        WHEN regexp_matches(f.reason, '\b[Kk]illed\b|status=9/KILL|exit(?:ed with)? code 137')
             THEN 'it was ended from outside: look in the kernel log (journalctl -k) for the out-of-memory killer'
         WHEN f.is_stated AND NOT f.is_start THEN 'the first error before it is the cause, every 5xx after it is a consequence'
         WHEN f.is_start THEN 'this first error is the cause, what stands below it follows from it'

@@ -11,6 +11,7 @@ verdict = "Nothing hangs: {who} {measured_output_tokens} tokens{each} so far, at
 [params]
 min_output_tokens = 2048
 max_running_count = 8
+max_alone_count = 2
 max_spread_ratio = 0.2
 min_times_median_ratio = 8.0
 
@@ -27,8 +28,8 @@ The engine decodes at full speed all the time for the same few requests: they ha
 ## How it is detected
 Stats lines: Running is constant and at most `max_running_count`, no prompt comes in, the generation throughput is steady
 (spread at most `max_spread_ratio` of its mean) and the KV cache grows; tokens per seat reach `min_output_tokens`, more than
-ordinary answers have; below four times that it is information where the case holds waiting requests, errors, GPU readings or a client beside
-it.  Request rows: an answer of at least `min_output_tokens` that was cut at its length and is
+ordinary answers have; below four times that it is information where more than `max_alone_count` requests do so at once (a load of long answers
+does), or the case holds waiting requests, errors, GPU readings or a client beside it.  Request rows: an answer of at least `min_output_tokens` that was cut at its length and is
 `min_times_median_ratio` times the median.
 ## What to do
 Cap the length, stream, and look at why no stop is found (template, repetition, thinking).
@@ -160,7 +161,11 @@ SELECT
         ELSE 'low'
     END AS confidence,
     CASE
-        WHEN beside.run_id IS NOT NULL AND worst.output_tokens < 4 * $min_output_tokens AND worst.seen_in = 'log' THEN 'info' ELSE 'warning'
+        WHEN
+            (beside.run_id IS NOT NULL OR worst.running_count > $max_alone_count)
+            AND worst.output_tokens < 4 * $min_output_tokens AND worst.seen_in = 'log'
+            THEN 'info'
+        ELSE 'warning'
     END AS severity,
     CASE WHEN worst.run_id IS NOT NULL THEN 0.7 ELSE 0.0 END AS weight,
     worst.from_ts,
