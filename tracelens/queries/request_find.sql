@@ -71,7 +71,8 @@ matched AS MATERIALIZED (
         min(_match_rank(name, $id)) AS match_rank
     FROM named
     WHERE
-        (contains(name, $id) OR ($id <> _without_hex($id) AND name = _without_hex($id))) AND ($run = '' OR run_id = $run) AND request_id IS NOT NULL
+        (contains(name, $id) OR ($id <> _without_hex($id) AND name = _without_hex($id)))
+        AND ($run = '' OR run_id = $run) AND request_id IS NOT NULL
         AND place_no >= (SELECT first_no FROM reading) -- noqa: RF02
     GROUP BY run_id, request_id
 ),
