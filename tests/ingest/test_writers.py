@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -151,6 +152,108 @@ def test_sources_of_one_file_are_verified_and_read_again(tmp_path):
     longer = composed(in_turns(vllm_a=[*FULL, FULL[-1]], vllm_b=[*IDLE, IDLE[-1]]))
     (tmp_path / "all.log").write_text(longer)
     assert [one.state for one in ingest([str(tmp_path / "all.log")], case).files] == [State.REPLACED] * 2
+
+
+def recorded(lines: list[tuple[str, str]]) -> str:
+    """As Fluent Bit writes them."""
+    return "".join(
+        json.dumps(
+            {
+                "time": at(place),
+                "stream": "stdout",
+                "log": line,
+                "kubernetes": {"pod_name": name, "host": "n1"},
+            }
+        )
+        + "\n"
+        for place, (name, line) in enumerate(lines)
+    )
+
+
+def labelled(lines: list[tuple[str, str]]) -> str:
+    """As logcli of Grafana Loki prints them."""
+    return "".join(
+        f'{at(place)} {{app="llm", pod="{name}"}} {line}\n' for place, (name, line) in enumerate(lines)
+    )
+
+
+def gathered(lines: list[tuple[str, str]]) -> str:
+    """As gcloud logging read --format=json has them, the newest first."""
+    records = [
+        {
+            "timestamp": at(place),
+            "textPayload": line,
+            "resource": {"type": "k8s_container", "labels": {"pod_name": name}},
+        }
+        for place, (name, line) in enumerate(lines)
+    ]
+    return json.dumps(records[::-1], indent=1)
+
+
+def streamed(lines: list[tuple[str, str]]) -> str:
+    """As Loki's HTTP API answers."""
+    nanos = 1_763_632_800_000_000_000
+    streams = [
+        {
+            "stream": {"app": "llm", "pod": name},
+            "values": [
+                [str(nanos + place * 10**9), line] for place, (of, line) in enumerate(lines) if of == name
+            ],
+        }
+        for name in dict.fromkeys(name for name, _ in lines)
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}})
+
+
+def instrumented(lines: list[tuple[str, str]]) -> str:
+    """As an OpenTelemetry collector writes them, a resource for each pod."""
+    resources = [
+        {
+            "resource": {"attributes": [{"key": "k8s.pod.name", "value": {"stringValue": name}}]},
+            "scopeLogs": [{"logRecords": [
+                {"timeUnixNano": str(1_763_632_800_000_000_000 + place * 10**9), "body": {"stringValue": line}}
+                for place, (of, line) in enumerate(lines) if of == name
+            ]}],
+        }
+        for name in dict.fromkeys(name for name, _ in lines)
+    ]  # fmt: skip
+    return json.dumps({"resourceLogs": resources})
+
+
+def at(place: int) -> str:
+    return f"2025-11-20T10:00:{place:02d}.123456Z"
+
+
+@pytest.mark.parametrize("written", [recorded, labelled, gathered, streamed, instrumented])
+def test_records_that_name_their_pods_are_a_source_for_each(tmp_path, written):
+    log = written(in_turns(vllm_a=FULL, vllm_b=IDLE))
+    found = samples(tmp_path, log, tmp_path / "case.duckdb")
+    assert {name: [running for _, running in rows] for name, rows in found.items()} == {
+        "all.log!vllm_a": [16] * 4,
+        "all.log!vllm_b": [1] * 4,
+    }
+
+
+@pytest.mark.parametrize("written", [recorded, gathered, streamed])
+def test_records_of_one_pod_are_one_source(tmp_path, written):
+    found = samples(tmp_path, written(in_turns(vllm_a=FULL)), tmp_path / "case.duckdb")
+    assert [(name, len(rows)) for name, rows in found.items()] == [("all.log", 4)]
+
+
+def test_a_client_that_notes_which_pod_answered_is_one_client(tmp_path):
+    rows = [
+        {
+            "request_id": f"r{number}",
+            "sent_at": 1.0 + number,
+            "first_byte_at": 1.5 + number,
+            "finished_at": 2.0 + number,
+            "pod": f"vllm-{number % 2}",
+        }
+        for number in range(8)
+    ]
+    (tmp_path / "client.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    report = ingest([str(tmp_path / "client.jsonl")], tmp_path / "case.duckdb")
+    assert [(one.format, one.rows["client_request"]) for one in report.files] == [("client_stream", 8)]
 
 
 def test_names_before_bars_are_writers_only_where_they_come_again():

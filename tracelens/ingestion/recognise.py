@@ -53,6 +53,8 @@ def recognised(
         for writer in writers(head_of(source)[0])
         if isinstance(one := recognise(source, known, None, writer), Recognised)
         and not (one.kind.whole or one.kind.binary)
+        # A client's or a gateway's records name the server that answered: they are one log.
+        and (writer.form.stands_before or one.kind.side is Side.SERVER)
     ]
     if not found or (len(found) == 1 and isinstance(whole, Recognised)):
         return [whole]

@@ -1,8 +1,8 @@
 """A log into which several programs wrote, line by line: each of them is a source of its own.
 
-``docker compose logs`` and ``kubectl logs --prefix`` put the name of a service or a pod before every line.  Two servers read as one would
-be one engine with the loads of both in turns; a gateway's lines beside a server's would be lines not understood.  The numbers of lines
-stay those of the file.
+``docker compose logs`` and ``kubectl logs --prefix`` put the name of a service or a pod before every line; log collectors write it into
+each of their JSON records, logcli among its labels.  Two servers read as one would be one engine with the loads of both in turns;
+a gateway's lines beside a server's would be lines not understood.  The numbers of lines stay those of the file.
 """
 
 from __future__ import annotations
@@ -17,12 +17,24 @@ import polars as pl
 from tracelens.formats.base import Head
 
 _COLOURS: Final = r"^(?:\x1b\[[0-9;]*m)*"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Where a line has its writer's name; `stands_before` the line, or is a part of it, which stays."""
+
+    pattern: str
+    stands_before: bool = True
+
+
 _FORMS: Final = (
     # docker compose logs, docker service logs; kubectl logs --prefix
-    _COLOURS + r"([A-Za-z][\w.-]*(?:@[\w.-]+)?) *\| ?(?:\x1b\[[0-9;]*m)*",
-    _COLOURS + r"\[(pod/[^\]\s]+)\] (?:\x1b\[[0-9;]*m)*",
+    Form(_COLOURS + r"([A-Za-z][\w.-]*(?:@[\w.-]+)?) *\| ?(?:\x1b\[[0-9;]*m)*"),
+    Form(_COLOURS + r"\[(pod/[^\]\s]+)\] (?:\x1b\[[0-9;]*m)*"),
+    # Fluent Bit, Vector, Promtail, gcloud and others: one record a line; logcli of Grafana Loki
+    Form(r'^\{.*"(?:(?:k8s[._]|kubernetes[._])?pod(?:[._]?[nN]ame)?)": ?"([^"\\]+)"', stands_before=False),
+    Form(r'^\S+ +\{[^{}]*\b(?:k8s_)?pod(?:_name)?="([^"\\]+)"[^{}]*\}', stands_before=False),
 )
-"""What stands before a line, with the writer's name in it."""
 _MOST: Final = 0.8
 """The share of the lines that must have a name before them."""
 _WRITERS: Final = 64
@@ -38,7 +50,7 @@ class Writer:
     """
 
     name: str
-    form: str
+    form: Form
     others: tuple[str, ...] | None = None
 
     @property
@@ -48,10 +60,12 @@ class Writer:
 
     def own(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Of ``line_no, text`` those that are its own, without the name."""
-        writer = pl.col("text").str.extract(self.form)
+        writer = pl.col("text").str.extract(self.form.pattern)
         mine = (writer == self.name).fill_null(value=False)
         wanted = mine if self.others is None else ~writer.is_in(self.others).fill_null(value=False)
-        bare = pl.when(mine).then(pl.col("text").str.replace(self.form, "")).otherwise("text")
+        if not self.form.stands_before:
+            return lines.filter(wanted)
+        bare = pl.when(mine).then(pl.col("text").str.replace(self.form.pattern, "")).otherwise("text")
         return lines.filter(wanted).with_columns(bare.alias("text"))
 
     def head(self, head: Head) -> Head:
@@ -70,7 +84,7 @@ def writers(head: Head) -> list[Writer]:
     """Those whose names stand before the lines, in the order in which they come; none where it is one, or where they are too many."""
     texts = pl.Series([line for line in (*head.lines, *head.sampled) if line.strip()], dtype=pl.String)
     for form in _FORMS:
-        names = texts.str.extract(form).drop_nulls()
+        names = texts.str.extract(form.pattern).drop_nulls()
         if texts.len() and names.len() >= _MOST * texts.len():
             counts = Counter(names)
             found = [name for name, count in counts.items() if count >= _LINES]

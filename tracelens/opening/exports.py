@@ -9,7 +9,8 @@
     {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": "...", "body": {}}]}]}]}           OTLP, one document or one a line
 
 A record becomes its lines, each with the service's time in front, as ``kubectl logs --timestamps`` writes it; the oldest comes
-first, whatever the order of the answer.  A document in which few texts are a server's log lines stays as it is.
+first, whatever the order of the answer.  Where the records are of several pods (or log streams), the name stands before that, as
+``kubectl logs --prefix`` has it.  A document in which few texts are a server's log lines stays as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import io
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 import orjson
 
@@ -45,8 +46,28 @@ _DIGITS: Final = re.compile(r"\d{10}|\d{13}|\d{16}|\d{19}")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)?")
 _OWN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ")
 
-Record = tuple[str, str]
-"""A stamp as it will stand before each line (empty: none), and the text."""
+_PODS: Final = (
+    "pod",
+    "pod_name",
+    "podName",
+    "k8s_pod_name",
+    "kubernetes_pod_name",
+    "k8s.pod.name",
+    "logStreamName",
+    "@logStream",
+)
+_ABOUT: Final = ("kubernetes", "resource", "labels", "stream", "attributes")
+"""Where a record, or what it stands in, says which pod wrote it."""
+_ABOUT_DEPTH: Final = 3
+_UNFIT: Final = re.compile(r"[\]\s]")
+
+
+class Record(NamedTuple):
+    """A stamp as it will stand before each line (empty: none), the text, and who wrote it, where that is said."""
+
+    stamp: str
+    text: str
+    pod: str
 
 
 class _AsItWas(Replayed):
@@ -74,14 +95,15 @@ def as_lines(stream: IO[bytes]) -> IO[bytes]:
     except BaseException:
         stream.close()
         raise
-    records = [one for value in _documents(whole) for one in _records(value, 0)]
-    own = sum(1 for _, text in records if _LINE.search(text))
+    records = [one for value in _documents(whole) for one in _records(value, 0, "")]
+    own = sum(1 for one in records if _LINE.search(one.text))
     if len(whole) >= _MAX_BYTES or not own or own < _MIN_SHARE * len(records):
         return cast("IO[bytes]", _AsItWas(whole, stream))
     stream.close()
-    if all(stamp for stamp, _ in records):
-        records.sort(key=lambda record: record[0])
-    return io.BytesIO("".join(_written(*record) for record in records).encode("utf-8", "replace"))
+    if all(one.stamp for one in records):
+        records.sort(key=lambda record: record.stamp)
+    are_many = len({one.pod for one in records}) > 1
+    return io.BytesIO("".join(_written(one, named=are_many) for one in records).encode("utf-8", "replace"))
 
 
 def _documents(whole: bytes) -> Iterator[Any]:
@@ -98,34 +120,56 @@ def _documents(whole: bytes) -> Iterator[Any]:
             continue
 
 
-def _records(value: Any, depth: int) -> Iterator[Record]:
+def _records(value: Any, depth: int, pod: str) -> Iterator[Record]:
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, dict):
+        pod = _pod(value) or pod
         text, when = _text(value), _stamp(next((value[key] for key in _TIMES if key in value), None))
         if text is not None and when is not None:
-            yield when, text
+            yield Record(when, text, pod)
             return
-        found = [one for child in value.values() for one in _records(child, depth + 1)]
+        found = [one for child in value.values() for one in _records(child, depth + 1, pod)]
         # A record without a text that is known is kept as it is: its line will be counted as not understood.
-        yield from found or ([] if when is None else [(when, orjson.dumps(value).decode())])
+        yield from found or ([] if when is None else [Record(when, orjson.dumps(value).decode(), pod)])
     elif isinstance(value, list):
-        yield from _of_list(value, depth)
+        yield from _of_list(value, depth, pod)
 
 
-def _of_list(value: list[Any], depth: int) -> Iterator[Record]:
+def _of_list(value: list[Any], depth: int, pod: str) -> Iterator[Record]:
     if len(value) >= 2 and isinstance(value[0], str) and isinstance(value[1], str):  # noqa: PLR2004 - Loki's pairs
         if _DIGITS.fullmatch(value[0]) and (when := _stamp(value[0])) is not None:
-            yield when, value[1]
+            yield Record(when, value[1], pod)
         return
     if value and all(isinstance(one, dict) and {"field", "value"} <= set(one) for one in value):
         row = {one["field"]: one["value"] for one in value}
         if isinstance(at := row.get("@timestamp"), str):
             row["@timestamp"] = f"{at}Z"  # CloudWatch writes UTC, and does not say so
-        yield from _records(row, depth + 1)
+        yield from _records(row, depth + 1, pod)
         return
     for child in value:
-        yield from _records(child, depth + 1)
+        yield from _records(child, depth + 1, pod)
+
+
+def _pod(value: dict[str, Any], depth: int = 0) -> str:
+    """The pod or log stream that an object names, or nothing."""
+    for key in _PODS:
+        found = value.get(key)
+        if isinstance(found, dict):  # as of Elastic's agents: "pod": {"name": ...}
+            found = found.get("name") or found.get("stringValue")
+        if isinstance(found, str) and found:
+            return found
+    for key in _ABOUT if depth < _ABOUT_DEPTH else ():
+        about = value.get(key)
+        if isinstance(about, list):  # as of OTLP: {"key": "k8s.pod.name", "value": {"stringValue": ...}}
+            about = {
+                one.get("key"): one.get("value")
+                for one in about
+                if isinstance(one, dict) and isinstance(one.get("key"), str)
+            }
+        if isinstance(about, dict) and (found := _pod(about, depth + 1)):
+            return found
+    return ""
 
 
 def _text(value: dict[str, Any]) -> str | None:
@@ -154,7 +198,8 @@ def _stamp(value: Any) -> str | None:
     return value if _ISO.fullmatch(value.strip()) else None
 
 
-def _written(stamp: str, text: str) -> str:
+def _written(one: Record, *, named: bool) -> str:
     """The lines of a record; one that has an instant of its own needs no other."""
-    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
-    return "".join(f"{line}\n" if _OWN.match(line) else f"{stamp} {line}\n" for line in lines)
+    pod = f"[pod/{_UNFIT.sub('_', one.pod) or 'unknown'}] " if named else ""
+    lines = one.text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    return "".join(f"{pod}{line}\n" if _OWN.match(line) else f"{pod}{one.stamp} {line}\n" for line in lines)
