@@ -15,7 +15,7 @@ from tracelens.ingestion import parts
 from tracelens.ingestion.again import reingest
 from tracelens.ingestion.report import State
 from tracelens.ingestion.verifying import Fate, verify
-from tracelens.ingestion.writers import Writer, leftover, writers
+from tracelens.ingestion.writers import Writer, form_of, leftover, told_apart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,16 +257,31 @@ def test_a_client_that_notes_which_pod_answered_is_one_client(tmp_path):
 
 
 def test_names_before_bars_are_writers_only_where_they_come_again():
-    table = [f"row{number} | {number}" for number in range(20)]
-    assert writers(Head(tuple(table))) == []
-    prose = [*(line for _, line in in_turns(vllm=FULL)), "a | b", "a | b", "c | d", "c | d"]
-    assert writers(Head(tuple(prose))) == []
-    assert [one.name for one in writers(Head(("a | 1", "b | 2", "a | 3", "b | 4")))] == ["a", "b"]
+    def names(*lines: str) -> list[str]:
+        form = form_of(Head(lines))
+        frame = pl.DataFrame({"line_no": range(1, len(lines) + 1), "text": lines})
+        return [writer.name for writer, _ in told_apart([frame], form)] if form else []
+
+    assert names(*(f"row{number} | {number}" for number in range(20))) == []
+    assert names(*(f"row{number % 70} | {number}" for number in range(200))) == []
+    assert names(*FULL, "a | b", "a | b", "c | d", "c | d") == []
+    assert names("b | 1", "a | 2", "c | 3", "a | 4", "b | 5") == ["b", "a"]
+
+
+def test_a_server_that_begins_long_after_another_is_found(tmp_path):
+    began = [f"INFO 11-20 09:59:00 [loader.py:1] layer {number} is loaded" for number in range(900)]
+    log = composed([("vllm_a", line) for line in [*FULL, *began]] + [("vllm_b", line) for line in IDLE])
+    found = samples(tmp_path, log, tmp_path / "case.duckdb")
+    assert {name: rows[0] for name, rows in found.items()} == {
+        "all.log!vllm-a-1": (1, 16),
+        "all.log!vllm-b-1": (905, 1),
+    }
 
 
 def test_each_line_is_of_exactly_one_writer():
     lines = pl.DataFrame({"line_no": range(1, 6), "text": ["a | 1", "b | 2", "no name", "c | 3", "a | 4"]})
-    form = writers(Head(("a | 1", "b | 2", "a | 3", "b | 4")))[0].form
+    form = form_of(Head(tuple(lines["text"])))
+    assert form
     named = [Writer("a", form), Writer("b", form)]
     own = [leftover(named[0], named).own(lines), named[1].own(lines)]
     assert [frame["text"].to_list() for frame in own] == [["1", "no name", "c | 3", "4"], ["2"]]

@@ -24,6 +24,9 @@ import polars as pl
 EXCERPT_CHARS: Final = 400
 """Characters of a line kept in `ingest_issue.excerpt`."""
 
+HEAD_LINES: Final = 400
+"""Lines by which a format is recognised."""
+
 PLACEHOLDER_YEAR: Final = 2000
 """The year of stamps that carry none, until ingest has found it (a leap year: 02-29 must parse)."""
 
@@ -57,7 +60,7 @@ class Side(enum.Enum):
 class Head:
     """The part of a file that a format sees when it is asked whether the file is its own.
 
-    `lines` are the first lines (at most 400) without line ends; `sampled` are lines from the middle and the
+    `lines` are the first lines (at most `HEAD_LINES`) without line ends; `sampled` are lines from the middle and the
     end, for logs that begin with something else; `complete` says that `lines` is the whole file.
     """
 

@@ -16,7 +16,7 @@ from typing import IO, Final, cast
 import polars as pl
 
 from tracelens.errors import SourceError
-from tracelens.formats.base import Head
+from tracelens.formats.base import HEAD_LINES, Head
 from tracelens.ingestion.writers import Writer
 from tracelens.opening import Input, Replayed, read_up_to
 
@@ -30,7 +30,6 @@ MAX_RECORD_BYTES: Final = 16 << 20
 MAX_WHOLE_BYTES: Final = 1 << 30
 """A document that can only be read whole may have this many bytes."""
 HEAD_BYTES: Final = 128 << 10
-HEAD_LINES: Final = 400
 _TAIL_BYTES: Final = 256 << 10
 """What `may_cut` sees: a container's parts of 16 KiB are up to six times that as JSON."""
 _SAMPLE_BYTES: Final = 16 << 10

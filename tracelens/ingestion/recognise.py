@@ -11,9 +11,9 @@ from tracelens import formats
 from tracelens.errors import SourceError
 from tracelens.formats.base import Claim, Format, Head, Side
 from tracelens.formats.privacy import scrubbed_text
-from tracelens.ingestion.chunks import head_of, peeked
+from tracelens.ingestion.chunks import Reading, head_of, lines_frame, peeked
 from tracelens.ingestion.report import FileReport, State
-from tracelens.ingestion.writers import Writer, leftover, writers
+from tracelens.ingestion.writers import Writer, are_several, form_of, leftover, told_apart
 from tracelens.opening import Input
 
 _BLOCK: Final = 4 << 20
@@ -48,13 +48,16 @@ def recognised(
     settled = isinstance(whole, FileReport) and whole.state is not State.UNKNOWN
     if forced or settled or source.size_bytes is None:
         return [whole]
+    form = form_of(head_of(source)[0])
+    if form is None:
+        return [whole]
     found = [
         one
-        for writer in writers(head_of(source)[0])
-        if isinstance(one := recognise(source, known, None, writer), Recognised)
+        for part in told_apart((lines_frame(data, 1) for data in Reading(source).chunks()), form)
+        if isinstance(one := recognise(source, known, None, part), Recognised)
         and not (one.kind.whole or one.kind.binary)
         # A client's or a gateway's records name the server that answered: they are one log.
-        and (writer.form.stands_before or one.kind.side is Side.SERVER)
+        and (form.stands_before or one.kind.side is Side.SERVER)
     ]
     if not found or (len(found) == 1 and isinstance(whole, Recognised)):
         return [whole]
@@ -67,9 +70,13 @@ def recognised(
 
 
 def recognise(
-    source: Input, known: Iterable[Mapping[str, Any]], forced: str | None, writer: Writer | None = None
+    source: Input,
+    known: Iterable[Mapping[str, Any]],
+    forced: str | None,
+    part: tuple[Writer | None, Head | None] = (None, None),
 ) -> Recognised | FileReport:
-    """Find the format of a file, or of what a writer wrote into it, or say what became of it instead."""
+    """Find the format of a file, or of the `part` that a writer wrote and that begins so, or say what became of it instead."""
+    writer, own = part
     if writer:
         source = replace(source, label=f"{source.label}!{writer.label}")
     earlier = [row for row in known if row["path"] == source.label]
@@ -80,7 +87,7 @@ def recognise(
     if is_pipe:
         beginning, source = peeked(source)
     head, has_nul = head_of(beginning)
-    head = writer.head(head) if writer else head
+    head = own or head
     if not any(line.strip() for line in (*head.lines, *head.sampled)):
         return FileReport(source.label, State.EMPTY)
     if has_nul and _is_archive(head):
@@ -93,7 +100,9 @@ def recognise(
         return FileReport(source.label, State.UNREADABLE, note=claim.refusal)
     replaced, note = _replaced(source, earlier)
     claim = replace(claim, variant=scrubbed_text(claim.variant))
-    return Recognised(source, kind, claim, replaced, _SEVERAL if is_pipe and writers(head) else note, writer)
+    return Recognised(
+        source, kind, claim, replaced, _SEVERAL if is_pipe and are_several(head) else note, writer
+    )
 
 
 def _forced(head: Head, name: str) -> list[tuple[Format, Claim]]:

@@ -8,13 +8,13 @@ a gateway's lines beside a server's would be lines not understood.  The numbers 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
 
-from tracelens.formats.base import Head
+from tracelens.formats.base import HEAD_LINES, Head
 
 _COLOURS: Final = r"^(?:\x1b\[[0-9;]*m)*"
 
@@ -68,28 +68,54 @@ class Writer:
         bare = pl.when(mine).then(pl.col("text").str.replace(self.form.pattern, "")).otherwise("text")
         return lines.filter(wanted).with_columns(bare.alias("text"))
 
-    def head(self, head: Head) -> Head:
-        """The part of a head that is its own."""
-        return replace(head, lines=self._own(head.lines), sampled=self._own(head.sampled))
-
     def text(self, text: str) -> str:
         """The same of a text of whole lines."""
-        return "".join(line + "\n" for line in self._own(text.split("\n")))
-
-    def _own(self, texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self.own(pl.DataFrame({"text": texts}, schema={"text": pl.String}))["text"])
+        lines = pl.DataFrame({"text": text.split("\n")}, schema={"text": pl.String})
+        return "".join(line + "\n" for line in self.own(lines)["text"])
 
 
-def writers(head: Head) -> list[Writer]:
-    """Those whose names stand before the lines, in the order in which they come; none where it is one, or where they are too many."""
-    texts = pl.Series([line for line in (*head.lines, *head.sampled) if line.strip()], dtype=pl.String)
+def form_of(head: Head) -> Form | None:
+    """Where nearly all lines have a name, if they have."""
+    texts = _texts(head)
     for form in _FORMS:
-        names = texts.str.extract(form.pattern).drop_nulls()
-        if texts.len() and names.len() >= _MOST * texts.len():
-            counts = Counter(names)
-            found = [name for name, count in counts.items() if count >= _LINES]
-            return [Writer(name, form) for name in found] if 1 < len(found) <= _WRITERS else []
-    return []
+        if texts.len() and texts.str.contains(form.pattern).sum() >= _MOST * texts.len():
+            return form
+    return None
+
+
+def are_several(head: Head) -> bool:
+    """Whether the lines of a head have more than one name before them."""
+    form = form_of(head)
+    return form is not None and _texts(head).str.extract(form.pattern).drop_nulls().n_unique() > 1
+
+
+def _texts(head: Head) -> pl.Series:
+    return pl.Series([line for line in (*head.lines, *head.sampled) if line.strip()], dtype=pl.String)
+
+
+def told_apart(chunks: Iterable[pl.DataFrame], form: Form) -> Iterator[tuple[Writer, Head]]:
+    """Who wrote into a file, in the order in which they come, and the beginning of what each wrote; none where they are too many.
+
+    `chunks` are ``line_no, text`` of the whole file: one program may have begun long after another.
+    """
+    counts: Counter[str] = Counter()
+    first: dict[str, list[pl.DataFrame]] = {}
+    for lines in chunks:
+        named = lines.with_columns(name=pl.col("text").str.extract(form.pattern)).drop_nulls("name")
+        for name, count in named["name"].value_counts().iter_rows():
+            if counts[name] < HEAD_LINES:
+                first.setdefault(name, []).append(
+                    named.filter(pl.col("name") == name).head(HEAD_LINES - counts[name])
+                )
+            counts[name] += count
+        if len(counts) > _WRITERS:
+            return
+    begun = sorted(first, key=lambda name: first[name][0]["line_no"][0])
+    for name in begun:
+        if counts[name] >= _LINES:
+            writer = Writer(name, form)
+            own = writer.own(pl.concat(first[name]))["text"]
+            yield writer, Head(tuple(own), complete=counts[name] <= HEAD_LINES)
 
 
 def leftover(first: Writer, found: Sequence[Writer]) -> Writer:
