@@ -207,26 +207,19 @@ rested AS (
 
 SELECT
     * EXCLUDE (over_s),
-    -- In a finished case the place of its row, by which it is found (_request_called).
+    -- In a finished case the place of its row.
     (hash(request_id) >> 1)::BIGINT AS request_no,
+    -- By which it is found (_request_called), and equal requests are put in order.  md5 is the same in every version of DuckDB.
+    md5_number_lower(request_id) AS id_hash,
     -- Below a microsecond it is what differences of stamps are rounded by.
     CASE WHEN abs(over_s) < 1e-6 THEN 0.0 ELSE over_s END AS left_s
 FROM rested;
 COMMENT ON VIEW _request_timing IS 'One row per request: the pieces that request_stage is made of.';
-
--- Where the rows of an id are: ids come in no order, their hashes are put in one. md5 is the same in every version of DuckDB.
-CREATE VIEW _request_place AS
-SELECT
-    (md5_number_lower(request_id) % 4294967296)::UINTEGER AS id_hash,
-    request_no
-FROM _request_timing
-ORDER BY id_hash;
-COMMENT ON VIEW _request_place IS 'One row per request, by a hash of its id: the number of its row.';
 
 -- The requests of an id, one in each run, without a look at the ids of all the others: a plain comparison would be made first, with each.
 CREATE MACRO _request_called(wanted, wanted_run) AS TABLE
     SELECT *
     FROM _request_timing
     WHERE
-        request_no IN (SELECT request_no FROM _request_place WHERE id_hash = (md5_number_lower(wanted) % 4294967296)::UINTEGER)
+        id_hash = md5_number_lower(wanted)
         AND coalesce(request_id = wanted, FALSE) AND (wanted_run = '' OR run_id = wanted_run);

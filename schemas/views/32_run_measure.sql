@@ -16,10 +16,9 @@ END;
 CREATE MACRO _stage_place(stage, stage_index) AS
 CASE stage WHEN 'unaccounted' THEN 3.5 ELSE stage_index END;
 
-CREATE VIEW _request_standing AS
+CREATE VIEW _request_percentile AS
 SELECT
     *,
-    row_number() OVER (ORDER BY run_id, request_id) AS id_place,
     CASE
         WHEN coalesce(client_ttft_s, ttft_s) IS NOT NULL
             THEN cume_dist() OVER (
@@ -27,7 +26,7 @@ SELECT
                 )
     END AS ttft_percentile_ratio
 FROM _request_timing;
-COMMENT ON VIEW _request_standing IS 'One row per request: the pieces of request_stage, the share of its run''s requests with a known TTFT that are not slower, and the place of its id among all.';
+COMMENT ON VIEW _request_percentile IS 'One row per request: the pieces of request_stage, and the share of its run''s requests with a known TTFT that are not slower.';
 
 -- The requests of a run under some measures: their lengths are held in memory while it is computed.
 CREATE MACRO _run_measure_of(wanted) AS TABLE

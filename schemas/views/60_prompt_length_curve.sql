@@ -71,13 +71,13 @@ COMMENT ON COLUMN prompt_length_curve.measured_at IS 'server or client: whose TT
 CREATE VIEW _curve_point AS
 SELECT
     r.run_id,
-    r.id_place,
+    r.id_hash,
     r.input_tokens,
     coalesce(r.ttft_s, r.client_ttft_s) AS ttft_s,
     curve.measured_at,
     curve.intercept_s + curve.slope_s_per_1k_tokens * r.input_tokens / 1000.0 AS line_s,
     coalesce(r.ttft_s, r.client_ttft_s) - curve.intercept_s - curve.slope_s_per_1k_tokens * r.input_tokens / 1000.0 AS above_s
-FROM _request_standing AS r
+FROM _request_timing AS r
 INNER JOIN prompt_length_curve AS curve
     ON r.run_id = curve.run_id AND (r.ttft_s IS NOT NULL) = (curve.measured_at = 'server')
 WHERE r.input_tokens IS NOT NULL AND abs(coalesce(r.ttft_s, r.client_ttft_s)) < 1e10;

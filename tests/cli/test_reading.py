@@ -63,7 +63,7 @@ def test_pages_of_requests_follow_one_another_from_either_end(case: Path) -> Non
         listed = Requests(one, "", "output_tokens > 0", "output_tokens DESC")
         wanted = sorted(
             (row for row in one.query("request_list").dicts() if (row["output_tokens"] or 0) > 0),
-            key=lambda row: (-row["output_tokens"], row["request_id"]),
+            key=lambda row: (-row["output_tokens"], row["id_hash"]),
         )
         first = listed.first(3, Stop())
         assert first.count == len(wanted) > 6

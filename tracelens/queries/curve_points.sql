@@ -21,10 +21,10 @@ WITH judged AS NOT MATERIALIZED (
 drawn AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY run_id ORDER BY is_outlier DESC, hash(id_place) ASC) AS place
+        row_number() OVER (PARTITION BY run_id ORDER BY is_outlier DESC, id_hash ASC) AS place
     FROM judged
     WHERE
-        hash(id_place) / power(2, 64) * CASE WHEN is_outlier THEN outlier_count ELSE point_count - outlier_count END
+        id_hash / power(2, 64) * CASE WHEN is_outlier THEN outlier_count ELSE point_count - outlier_count END
         <= 2 * $top + 100
 ),
 
@@ -48,5 +48,5 @@ SELECT
     chosen.measured_at,
     chosen.point_count
 FROM chosen
-INNER JOIN _request_standing AS t ON chosen.id_place = t.id_place
-ORDER BY chosen.run_id ASC, chosen.above_s DESC NULLS LAST, chosen.id_place ASC
+INNER JOIN _request_timing AS t ON chosen.run_id = t.run_id AND chosen.id_hash = t.id_hash
+ORDER BY chosen.run_id ASC, chosen.above_s DESC NULLS LAST, chosen.id_hash ASC

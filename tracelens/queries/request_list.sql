@@ -1,7 +1,7 @@
 /*
 The requests of a run with what one sorts and filters by, the slowest first. ttft_s and e2e_s are the client's where it is known,
 else the server's; rest_s is TTFT less queue and prefill; status is how it ended; ttft_percentile_ratio is the share of the
-requests with a known TTFT that are not slower; id_place is the place of its id among all, by which equal ones are put in order.
+requests with a known TTFT that are not slower; id_hash is a hash of its id, by which equal ones are put in order.
 [params]
 run = ""
 */
@@ -27,7 +27,7 @@ SELECT
     http_status,
     label,
     client_id,
-    id_place
-FROM _request_standing
+    id_hash
+FROM _request_percentile
 WHERE ($run = '' OR run_id = $run)
-ORDER BY ttft_s DESC NULLS LAST, id_place ASC
+ORDER BY ttft_s DESC NULLS LAST, id_hash ASC, run_id ASC

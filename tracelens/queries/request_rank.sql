@@ -9,25 +9,22 @@ run = ""
 WITH measured AS NOT MATERIALIZED (
     SELECT
         run_id,
-        request_no,
-        id_place,
+        id_hash,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
-    FROM _request_standing
+    FROM _request_timing
     WHERE ($run = '' OR run_id = $run)
 ),
 
 chosen AS MATERIALIZED (
     SELECT
-        measured.run_id,
-        measured.id_place,
-        measured.measure_s
-    FROM measured
-    INNER JOIN _request_called($request, $run) AS called
-        ON measured.run_id = called.run_id AND measured.request_no = called.request_no
+        run_id,
+        id_hash,
+        _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
+    FROM _request_called($request, $run)
     UNION ALL
     SELECT
         run_id,
-        min(id_place) AS id_place,
+        min(id_hash) AS id_hash,
         measure_s
     FROM (
         SELECT *
@@ -38,11 +35,11 @@ chosen AS MATERIALIZED (
     GROUP BY run_id, measure_s
 ),
 
--- The worst come first, those without the measure last, equal ones by their ids.
+-- The worst come first, those without the measure last, equal ones by the hashes of their ids: no id is read but those that are shown.
 counted AS MATERIALIZED (
     SELECT
         chosen.run_id,
-        any_value(chosen.id_place) AS id_place,
+        any_value(chosen.id_hash) AS id_hash,
         any_value(chosen.measure_s) AS measure_s,
         count(other.measure_s) AS known_count,
         count(other.measure_s) FILTER (WHERE coalesce(other.measure_s > chosen.measure_s, chosen.measure_s IS NULL)) AS worse_count,
@@ -56,8 +53,8 @@ counted AS MATERIALIZED (
 judged AS (
     SELECT
         counted.run_id,
-        counted.id_place,
-        other.id_place AS other_place,
+        counted.id_hash,
+        other.id_hash AS other_hash,
         other.measure_s = counted.worse_s AS is_worse,
         (other.measure_s IS NOT DISTINCT FROM counted.better_s) AS is_better,
         (other.measure_s IS NOT DISTINCT FROM counted.measure_s) AS is_same
@@ -68,11 +65,11 @@ judged AS (
 beside AS (
     SELECT
         run_id,
-        count(*) FILTER (WHERE is_same AND other_place < id_place) AS equal_count,
-        max(other_place) FILTER (WHERE is_same AND other_place < id_place) AS equal_before_place,
-        min(other_place) FILTER (WHERE is_same AND other_place > id_place) AS equal_after_place,
-        max(other_place) FILTER (WHERE is_worse) AS worse_place,
-        min(other_place) FILTER (WHERE is_better) AS better_place
+        count(*) FILTER (WHERE is_same AND other_hash < id_hash) AS equal_count,
+        max(other_hash) FILTER (WHERE is_same AND other_hash < id_hash) AS equal_before_hash,
+        min(other_hash) FILTER (WHERE is_same AND other_hash > id_hash) AS equal_after_hash,
+        max(other_hash) FILTER (WHERE is_worse) AS worse_hash,
+        min(other_hash) FILTER (WHERE is_better) AS better_hash
     FROM judged
     WHERE is_same OR is_worse OR is_better
     GROUP BY run_id
@@ -82,18 +79,19 @@ placed AS MATERIALIZED (
     SELECT
         counted.*,
         counted.worse_count + beside.equal_count + 1 AS place,
-        coalesce(beside.equal_before_place, beside.worse_place) AS before_place,
-        coalesce(beside.equal_after_place, CASE WHEN counted.measure_s IS NOT NULL THEN beside.better_place END) AS after_place
+        coalesce(beside.equal_before_hash, beside.worse_hash) AS before_hash,
+        coalesce(beside.equal_after_hash, CASE WHEN counted.measure_s IS NOT NULL THEN beside.better_hash END) AS after_hash
     FROM counted
     INNER JOIN beside ON counted.run_id = beside.run_id
 ),
 
 called AS MATERIALIZED (
     SELECT
-        id_place,
+        run_id,
+        id_hash,
         request_id
-    FROM _request_standing
-    WHERE id_place IN (SELECT unnest([id_place, before_place, after_place]) FROM placed)
+    FROM _request_timing
+    WHERE id_hash IN (SELECT unnest([id_hash, before_hash, after_hash]) FROM placed)
 )
 
 SELECT
@@ -106,7 +104,7 @@ SELECT
     worse.request_id AS worse_id,
     better.request_id AS better_id
 FROM placed
-INNER JOIN called AS me ON placed.id_place = me.id_place
-LEFT JOIN called AS worse ON placed.before_place = worse.id_place
-LEFT JOIN called AS better ON placed.after_place = better.id_place
+INNER JOIN called AS me ON placed.run_id = me.run_id AND placed.id_hash = me.id_hash
+LEFT JOIN called AS worse ON placed.run_id = worse.run_id AND placed.before_hash = worse.id_hash
+LEFT JOIN called AS better ON placed.run_id = better.run_id AND placed.after_hash = better.id_hash
 ORDER BY placed.run_id ASC

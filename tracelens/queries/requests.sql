@@ -1,5 +1,5 @@
 /*
-All requests in the order of their arrival; label and status choose some of them.
+All requests in the order of their arrival, equal ones by a hash of their ids; label and status choose some of them.
 [params]
 run = ""
 status = ""
@@ -29,6 +29,6 @@ SELECT
     client_id,
     arrival_basis,
     join_basis
-FROM _request_standing
+FROM _request_timing
 WHERE ($run = '' OR run_id = $run) AND $status IN ('', status::VARCHAR) AND ($label = '' OR label = $label)
-ORDER BY run_id ASC, arrival_ts ASC NULLS LAST, id_place ASC
+ORDER BY run_id ASC, arrival_ts ASC NULLS LAST, id_hash ASC

@@ -11,7 +11,7 @@ WITH measured AS NOT MATERIALIZED (
     SELECT
         *,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
-    FROM _request_standing
+    FROM _request_timing
     WHERE ($run = '' OR run_id = $run)
 ),
 
@@ -19,7 +19,7 @@ worst AS MATERIALIZED (
     SELECT *
     FROM measured
     WHERE measure_s IS NOT NULL
-    ORDER BY measure_s DESC, id_place ASC
+    ORDER BY measure_s DESC, id_hash ASC, run_id ASC
     LIMIT $top
 ),
 
@@ -84,4 +84,4 @@ SELECT
     worst.output_tokens
 FROM worst
 LEFT JOIN staged ON worst.run_id = staged.run_id AND worst.request_id = staged.request_id
-ORDER BY worst.measure_s DESC, worst.id_place ASC
+ORDER BY worst.measure_s DESC, worst.id_hash ASC, worst.run_id ASC

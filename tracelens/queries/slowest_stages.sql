@@ -10,25 +10,20 @@ WITH measured AS (
     SELECT
         run_id,
         request_id,
-        id_place,
+        id_hash,
         _measure_s($by, coalesce(client_ttft_s, ttft_s), coalesce(client_e2e_s, e2e_s), tpot_s, queue_s, prefill_s) AS measure_s
-    FROM _request_standing
+    FROM _request_timing
     WHERE ($run = '' OR run_id = $run)
-),
-
-slowest AS (
-    SELECT *
-    FROM measured
-    WHERE measure_s IS NOT NULL
-    ORDER BY measure_s DESC, id_place ASC
-    LIMIT $top
 ),
 
 worst AS (
     SELECT
         *,
-        row_number() OVER (ORDER BY measure_s DESC, id_place ASC) AS place
-    FROM slowest
+        row_number() OVER (ORDER BY measure_s DESC, id_hash ASC, run_id ASC) AS place
+    FROM measured
+    WHERE measure_s IS NOT NULL
+    ORDER BY measure_s DESC, id_hash ASC, run_id ASC
+    LIMIT $top
 )
 
 SELECT

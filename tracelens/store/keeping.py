@@ -27,14 +27,14 @@ from tracelens.store.schema import (
 )
 
 KEPT: Final = frozenset((
-    "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_request_place", "_run_measure", "_latency_slice", "time_window",
+    "engine_state", "_clock_line", "gpu_alignment", "_request_timing", "_run_measure", "_latency_slice", "time_window",
     "prompt_length_curve", "_curve_spread", "queue_wait_estimate", "run_setting", "binding_limit", "gpu_load", "_tail_candidate",
     "_tail_request", "metric_latency", "tail_excess", "tail_factors", "_client_pause", "_stream_shape",
     "_engine_failure", "_logged_request_count", "_engine_spell",
 ))  # fmt: skip
 _TIMING: Final = "_request_timing"
 """The join of all sources per request, with its pieces; the view `request` is its first columns."""
-_MORE: Final = {_TIMING: {"ttft_percentile_ratio": "DOUBLE", "id_place": "BIGINT"}}
+_MORE: Final = {_TIMING: {"ttft_percentile_ratio": "DOUBLE"}}
 """Columns that rows have and their view has not."""
 _CLOCKS: Final = "_clock_line"
 """The one of them that loading asks, while it computes."""
@@ -43,7 +43,7 @@ _ROWS_OF: Final = {
     "run_setting": "server_setting", "metric_latency": "metric_sample", "gpu_alignment": "source WHERE side = 'gpu'", "gpu_load": "gpu_sample",
     _CLOCKS: "client_request", "_client_pause": "client_request", "_stream_shape": "client_stream", "_engine_failure": "log_event",
     "_engine_spell": "engine_sample",
-    "_request_place": _TIMING, "_run_measure": _TIMING, "_latency_slice": _TIMING, "prompt_length_curve": "request",
+    "_run_measure": _TIMING, "_latency_slice": _TIMING, "prompt_length_curve": "request",
     "_curve_spread": "prompt_length_curve", "_tail_candidate": "request", "_tail_request": "_tail_candidate",
     "tail_excess": "_tail_candidate", "tail_factors": "_tail_request",
 }  # fmt: skip
@@ -149,13 +149,11 @@ def _comment(connection: duckdb.DuckDBPyConnection, view: str) -> None:
 
 
 def _compute_requests(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rows of requests, in no order, so that both cores make them; then their numbers, and how each stands among those of its run."""
+    """The rows of requests, and how each stands among those of its run."""
     selects = _selects()
     connection.execute(f"CREATE TEMP VIEW request AS {selects['request']}")
-    more = ", ".join(f"NULL::{kind} AS {name}" for name, kind in _MORE[_TIMING].items())
-    connection.execute("SET preserve_insertion_order = false")
-    _fill(connection, _TIMING, f"SELECT *, {more} FROM ({selects[_TIMING]})")  # noqa: S608
-    connection.execute("RESET preserve_insertion_order")
+    numbered = "* REPLACE (row_number() OVER () AS request_no), NULL::DOUBLE AS ttft_percentile_ratio"
+    _fill(connection, _TIMING, f"SELECT {numbered} FROM ({selects[_TIMING]})")  # noqa: S608
     connection.execute("DROP VIEW temp.request")
     run_script(connection, "keep_request_timing", {})
 
@@ -202,7 +200,7 @@ def _let_read(connection: duckdb.DuckDBPyConnection, view: str) -> set[str]:
     _comment(connection, view)
     columns = {view: "*"}
     if view == _TIMING:
-        columns |= {"_request_standing": "*", "request": ", ".join(columns_of(connection, "request"))}
+        columns |= {"_request_percentile": "*", "request": ", ".join(columns_of(connection, "request"))}
     for name, wanted in columns.items():
         connection.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {wanted} FROM {rows}")  # noqa: S608
     return set(columns)

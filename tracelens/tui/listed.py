@@ -32,7 +32,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of one run that an expression is true of, by a column and its way (``ttft_s DESC``), equal ones by their ids."""
+    """Requests of one run that an expression is true of, by a column and its way (``ttft_s DESC``), equal ones by the hashes of their ids."""
 
     case: Case
     run: str
@@ -42,7 +42,7 @@ class Requests:
     @property
     def narrow(self) -> Narrow:
         """All of them, in order."""
-        return Narrow(self.where, f"{self.order} NULLS LAST, id_place ASC")
+        return Narrow(self.where, f"{self.order} NULLS LAST, id_hash ASC")
 
     def first(self, limit: int, stop: Stop) -> Page:
         """The first of them, and how many there are; raises `QueryError` for an expression that cannot be read."""
@@ -57,7 +57,7 @@ class Requests:
             return Page(offset, self._deep_rows(name, way, offset, limit, stop), count)
         if after >= offset:
             return Page(offset, self._rows(self.narrow.order, offset, limit, stop), count)
-        backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, id_place DESC"
+        backwards = f"{name} {'ASC' if way == 'DESC' else 'DESC'} NULLS FIRST, id_hash DESC"
         return Page(offset, self._rows(backwards, after, limit, stop)[::-1], count)
 
     def _deep_rows(self, name: str, way: str, offset: int, limit: int, stop: Stop) -> list[dict[str, Any]]:
