@@ -17,7 +17,7 @@ import duckdb
 
 from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import (
-    allow_most,
+    allow_more,
     apply_schema,
     columns_of,
     ddl,
@@ -110,12 +110,13 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
-    """Compute the rows of a view, all or none; with all memory that may be had where less does not do."""
-    try:
-        _at_once(connection, view)
-    except duckdb.OutOfMemoryException:
-        allow_most(connection)
-        _at_once(connection, view)
+    """Compute the rows of a view, all or none; with more memory where less does not do."""
+    while True:
+        try:
+            return _at_once(connection, view)
+        except duckdb.OutOfMemoryException:
+            if not allow_more(connection):
+                raise
 
 
 def _at_once(connection: duckdb.DuckDBPyConnection, view: str) -> None:

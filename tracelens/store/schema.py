@@ -33,6 +33,8 @@ READ_ONLY_SETTINGS: Final = {
     "memory_limit": f"{MOST_MEMORY_MIB}MiB",
 }
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
+_MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
+"""Units in which DuckDB shows its memory."""
 _NEEDED: Final = re.compile(r"-- Nothing to do without rows of (\w+)\.\n")
 
 
@@ -106,20 +108,30 @@ def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def in_room(
     connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, params: Mapping[str, Any] | None
 ) -> duckdb.DuckDBPyConnection:
-    """Execute a statement; where the memory that is allowed does not do, once more with what the machine can give."""
-    try:
-        return connection.execute(statement, params)
-    except duckdb.OutOfMemoryException as short:
+    """Execute a statement; where the memory that is allowed does not do, again with twice as much, up to what the machine can give."""
+    while True:
         try:
-            allow_most(connection)
             return connection.execute(statement, params)
-        except duckdb.TransactionException:
-            raise short from None  # its transaction is lost with it: whoever began that begins anew
+        except duckdb.OutOfMemoryException as short:
+            try:
+                is_more = allow_more(connection)
+            except duckdb.TransactionException:
+                raise short from None  # its transaction is lost with it: whoever began that begins anew
+            if not is_more:
+                raise
 
 
-def allow_most(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let DuckDB take as much as it may at most: not all that it computes can wait on the disk."""
-    connection.execute(f"SET memory_limit = '{MOST_MEMORY_MIB}MiB'")
+def allow_more(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Let DuckDB take twice as much as before: not all that it computes can wait on the disk.  False where that is the most already."""
+    before = _allowed(connection)
+    number, unit = before.split()
+    connection.execute(f"SET memory_limit = '{min(int(2 * float(number) * _MIB[unit]), MOST_MEMORY_MIB)}MiB'")
+    return _allowed(connection) != before
+
+
+def _allowed(connection: duckdb.DuckDBPyConnection) -> str:
+    """What DuckDB may take, as it shows it: ``286.0 MiB``."""
+    return str(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:
