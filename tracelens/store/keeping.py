@@ -106,6 +106,8 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
             kept.remove(view)
             _make_views(connection, kept)
+    # What the rows before have freed is there for the events.
+    connection.execute("CHECKPOINT")
     close_events(connection)
 
 
