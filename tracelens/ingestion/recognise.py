@@ -80,7 +80,7 @@ def recognise(
     if writer:
         source = replace(source, label=f"{source.label}!{writer.label}")
     earlier = [row for row in known if row["path"] == source.label]
-    if source.size_bytes is not None and _already_in(source, known):
+    if writer is None and source.size_bytes is not None and _already_in(source, known):
         return FileReport(source.label, State.UNCHANGED)
     beginning = source
     is_pipe = source.size_bytes is None

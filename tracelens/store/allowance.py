@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import duckdb
 
 WRITER_MIB: Final = 286
-"""What parsing has left of the budget: enough for the ids of ten gigabytes of server log."""
+"""What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`schema.with_room`)."""
 KEEPER_MIB: Final = 305
-"""The same at the end, when nothing is parsed any more: enough for twelve million requests."""
+"""The same at the end, when nothing is parsed any more."""
 WRITER_SETTINGS: Final = {
     **NO_EXTENSIONS,
     "memory_limit": f"{WRITER_MIB}MiB",

@@ -17,13 +17,13 @@ import duckdb
 
 from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import (
-    allow_more,
     apply_schema,
     columns_of,
     ddl,
     has_rows,
     run_script,
     schema_version,
+    with_room,
 )
 
 KEPT: Final = frozenset((
@@ -113,12 +113,7 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _keep(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     """Compute the rows of a view, all or none; with more memory where less does not do."""
-    while True:
-        try:
-            return _at_once(connection, view)
-        except duckdb.OutOfMemoryException:
-            if not allow_more(connection):
-                raise
+    with_room(connection, lambda: _at_once(connection, view))
 
 
 def _at_once(connection: duckdb.DuckDBPyConnection, view: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 
@@ -33,6 +33,7 @@ READ_ONLY_SETTINGS: Final = {
     "memory_limit": f"{MOST_MEMORY_MIB}MiB",
 }
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
+_Made = TypeVar("_Made")
 _MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
 """Units in which DuckDB shows its memory."""
 _NEEDED: Final = re.compile(r"-- Nothing to do without rows of (\w+)\.\n")
@@ -108,20 +109,25 @@ def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def in_room(
     connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, params: Mapping[str, Any] | None
 ) -> duckdb.DuckDBPyConnection:
-    """Execute a statement; where the memory that is allowed does not do, again with twice as much, up to what the machine can give."""
+    """Execute a statement; where the memory that is allowed does not do, again with more."""
+    return with_room(connection, lambda: connection.execute(statement, params))
+
+
+def with_room(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Made]) -> _Made:
+    """Do some work; where the memory that is allowed does not do, again with twice as much, up to what the machine can give."""
     while True:
         try:
-            return connection.execute(statement, params)
+            return work()
         except duckdb.OutOfMemoryException as short:
             try:
-                is_more = allow_more(connection)
+                is_more = _allow_more(connection)
             except duckdb.TransactionException:
                 raise short from None  # its transaction is lost with it: whoever began that begins anew
             if not is_more:
                 raise
 
 
-def allow_more(connection: duckdb.DuckDBPyConnection) -> bool:
+def _allow_more(connection: duckdb.DuckDBPyConnection) -> bool:
     """Let DuckDB take twice as much as before: not all that it computes can wait on the disk.  False where that is the most already."""
     before = _allowed(connection)
     number, unit = before.split()
