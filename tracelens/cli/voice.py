@@ -6,10 +6,13 @@ The steps are told by the library, through Python's `logging` below the name ``t
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import re
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Final
 
 import click
@@ -22,6 +25,15 @@ QUIET: Final = "tracelens.quiet"
 VERBOSE: Final = "tracelens.verbose"
 _PEAK_UNIT_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 """Of `ru_maxrss`."""
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held so far, and not whoever started it (`ru_maxrss` keeps that one's on Linux)."""
+    with contextlib.suppress(OSError):
+        found = re.search(rb"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_bytes(), re.MULTILINE)
+        if found:
+            return int(found[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_UNIT_BYTES
 
 
 def asked_for(key: str) -> bool:
@@ -76,5 +88,4 @@ class _Steps(logging.Handler):
         self._print(took_s, f"in all; {used.ru_utime + used.ru_stime:.2f} s on all cores")
 
     def _print(self, took_s: float, text: str) -> None:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_UNIT_BYTES
-        print(f"{took_s:8.3f} s {size(peak):>9}  {clean(text)}", file=sys.stderr)
+        print(f"{took_s:8.3f} s {size(peak_bytes()):>9}  {clean(text)}", file=sys.stderr)
