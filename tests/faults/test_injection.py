@@ -58,7 +58,7 @@ def test_a_cross_join_ends_at_the_memory_limit_with_a_word(
     case.write_bytes(first_case.read_bytes())
     monkeypatch.setattr(
         "tracelens.store.reader.READ_ONLY_SETTINGS",
-        {**tracelens.store.schema.READ_ONLY_SETTINGS, "memory_limit": "64MiB"},
+        {**tracelens.store.allowance.READ_ONLY_SETTINGS, "memory_limit": "64MiB"},
     )
     huge = "SELECT list(a.range ORDER BY hash(a.range)) FROM range(20000) a, range(2000) b GROUP BY b.range"
     result = CliRunner().invoke(cli, ["sql", huge, "-c", str(case), "--timeout", "60"])

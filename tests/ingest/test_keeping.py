@@ -10,9 +10,8 @@ import pytest
 
 from tracelens import ingest, resources
 from tracelens.store import apply_schema, keeping
-from tracelens.store.allowance import allow
+from tracelens.store.allowance import allow, in_room
 from tracelens.store.keeping import KEPT, keep_views, open_tables
-from tracelens.store.schema import in_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +130,11 @@ def test_what_does_not_fit_into_the_allowed_memory_is_done_with_more() -> None:
         listed = "CREATE TABLE listed AS SELECT list(hash(range)) AS all_of_them FROM range(10_000_000)"
         with pytest.raises(duckdb.OutOfMemoryException):
             connection.execute(listed)
+        allowed = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        before = connection.execute(allowed).fetchall()
         in_room(connection, listed, {})
+        assert connection.execute(allowed).fetchall() == before
+        allow(connection, 1000)
         assert connection.execute("SELECT len(all_of_them) FROM listed").fetchall() == [(10_000_000,)]
 
 

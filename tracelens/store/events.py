@@ -12,6 +12,7 @@ from typing import Final
 
 import duckdb
 
+from tracelens.store.allowance import on_one_core
 from tracelens.store.schema import columns_of, ddl
 
 _EVENT: Final = "request_event"
@@ -73,7 +74,8 @@ def _store(connection: duckdb.DuckDBPyConnection) -> None:
         return
     empty = {name for name, count in zip(columns, counts, strict=True) if not count}
     stored = [f"event.{name}" for name in columns if name not in empty and name not in _IDS]
-    made = connection.execute(_STORED.format(stored=", ".join([*stored, *_LOGGED_IDS]))).fetchall()
+    with on_one_core(connection):
+        made = connection.execute(_STORED.format(stored=", ".join([*stored, *_LOGGED_IDS]))).fetchall()
     if made != [(total,)]:
         raise duckdb.ConstraintException("an event without its request")
     shown = [

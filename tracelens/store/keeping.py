@@ -15,6 +15,7 @@ from typing import Final
 
 import duckdb
 
+from tracelens.store.allowance import with_room
 from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import (
     apply_schema,
@@ -23,7 +24,6 @@ from tracelens.store.schema import (
     has_rows,
     run_script,
     schema_version,
-    with_room,
 )
 
 KEPT: Final = frozenset((

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracelens import resources
+from tracelens.store.allowance import in_room
 from tracelens.store.placement import Placement, error, placed
-from tracelens.store.schema import columns_of, in_room, named_in
+from tracelens.store.schema import columns_of, named_in
 
 if TYPE_CHECKING:
     import duckdb

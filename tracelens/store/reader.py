@@ -10,8 +10,9 @@ from typing import Any, Final, Self
 import duckdb
 
 from tracelens.errors import CaseError, QueryError
+from tracelens.store.allowance import READ_ONLY_SETTINGS, SILENT
 from tracelens.store.result import Result, asked
-from tracelens.store.schema import READ_ONLY_SETTINGS, SILENT, schema_version
+from tracelens.store.schema import schema_version
 from tracelens.store.stopping import Stop
 
 _NO_CASE: Final = "name a case with -c FILE, or make one: tracelens ingest FILES... -c NEW.duckdb"

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
+from tracelens.store.allowance import READ_ONLY_SETTINGS, SILENT, in_room
 
-_MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-NO_EXTENSIONS: Final = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-}
-"""DuckDB fetches extensions from the network by itself, where it is let."""
-SILENT: Final = "SET enable_progress_bar = false"
-"""Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
-MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
-"""What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
-READ_ONLY_SETTINGS: Final = {
-    **NO_EXTENSIONS,
-    "temp_directory": "",
-    # The first rows of an order are chosen by the columns that it names; the others are read of those rows only.
-    "late_materialization_max_rows": "10000",
-    "memory_limit": f"{MOST_MEMORY_MIB}MiB",
-}
-"""Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
-_Made = TypeVar("_Made")
-_MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
-"""Units in which DuckDB shows its memory."""
 _NEEDED: Final = re.compile(r"-- Nothing to do without rows of (\w+)\.\n")
 
 
@@ -104,40 +82,6 @@ def stamp_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]
 def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
     """Whether a table or view has any row; it may be named with a condition."""
     return bool(connection.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchall())  # noqa: S608
-
-
-def in_room(
-    connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, params: Mapping[str, Any] | None
-) -> duckdb.DuckDBPyConnection:
-    """Execute a statement; where the memory that is allowed does not do, again with more."""
-    return with_room(connection, lambda: connection.execute(statement, params))
-
-
-def with_room(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Made]) -> _Made:
-    """Do some work; where the memory that is allowed does not do, again with twice as much, up to what the machine can give."""
-    while True:
-        try:
-            return work()
-        except duckdb.OutOfMemoryException as short:
-            try:
-                is_more = _allow_more(connection)
-            except duckdb.TransactionException:
-                raise short from None  # its transaction is lost with it: whoever began that begins anew
-            if not is_more:
-                raise
-
-
-def _allow_more(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Let DuckDB take twice as much as before: not all that it computes can wait on the disk.  False where that is the most already."""
-    before = _allowed(connection)
-    number, unit = before.split()
-    connection.execute(f"SET memory_limit = '{min(int(2 * float(number) * _MIB[unit]), MOST_MEMORY_MIB)}MiB'")
-    return _allowed(connection) != before
-
-
-def _allowed(connection: duckdb.DuckDBPyConnection) -> str:
-    """What DuckDB may take, as it shows it: ``286.0 MiB``."""
-    return str(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
-from tracelens.store.allowance import KEEPER_MIB, WRITER_MIB, WRITER_SETTINGS, allow
+from tracelens.store.allowance import KEEPER_MIB, SILENT, WRITER_MIB, WRITER_SETTINGS, allow
 from tracelens.store.blank import place_blank
 from tracelens.store.holding import CaseLock
 from tracelens.store.keeping import clocks_computed, keep_views, open_tables
@@ -28,7 +28,6 @@ from tracelens.store.parts import load_parts
 from tracelens.store.placement import Placement, placed
 from tracelens.store.reader import Store
 from tracelens.store.schema import (
-    SILENT,
     fact_tables,
     run_script,
     stamp_columns,
