@@ -65,40 +65,9 @@ COMMENT ON VIEW _serving_line IS 'One row per line that shows that an engine ser
 -- One row per run whose engine failed: the first line that says so, or the first error of it after which nothing was served.
 -- `is_stated`: a line says that it died.  `is_start`: it had not served before.
 CREATE VIEW _engine_failure AS
--- Where a source shows that its engine was ready, or was asked for something.
-WITH asked AS (
-    SELECT
-        source_id,
-        line_no
-    FROM _serving_line
-    UNION ALL
-    SELECT
-        source_id,
-        line_no
-    FROM engine_sample
-    WHERE running_count > 0 OR waiting_count > 0
-    UNION ALL
-    SELECT
-        source_id,
-        line_no
-    FROM access_line
-    WHERE method = 'POST'
-    UNION ALL
-    SELECT
-        source_id,
-        line_no
-    FROM request_event
-    UNION ALL
-    SELECT
-        source_id,
-        line_no
-    FROM log_event
-    WHERE message LIKE '%Application startup complete%'
-),
-
 -- A host's own log goes back for months, a pod tells of its container before: what they say counts for the time of the server's
 -- log, with some hours where no zone is known, or where it may be the log of the next container.
-told_by_host AS (
+WITH told_by_host AS (
     SELECT
         host.source_id,
         min(server.first_ts)
@@ -142,6 +111,44 @@ suspect AS (
         )
 ),
 
+-- Of the sources with such a line: all that shows that their engine serves, and that it was ready, or asked for something.
+living AS (
+    SELECT *
+    FROM _serving_line
+    WHERE source_id IN (SELECT suspect.source_id FROM suspect)
+),
+
+asked AS (
+    SELECT
+        shown.source_id,
+        shown.line_no
+    FROM (
+        SELECT
+            source_id,
+            line_no
+        FROM engine_sample
+        WHERE prompt_tps > 0 OR generation_tps > 0 OR running_count > 0 OR waiting_count > 0
+        UNION ALL
+        SELECT
+            source_id,
+            line_no
+        FROM access_line
+        WHERE method = 'POST'
+        UNION ALL
+        SELECT
+            source_id,
+            line_no
+        FROM request_event
+        UNION ALL
+        SELECT
+            source_id,
+            line_no
+        FROM log_event
+        WHERE message LIKE '%Application startup complete%'
+    ) AS shown
+    WHERE shown.source_id IN (SELECT suspect.source_id FROM suspect)
+),
+
 bound AS (
     SELECT
         suspect.*,
@@ -177,7 +184,7 @@ failure AS (
             bound.is_stated
             OR NOT EXISTS (
                 SELECT 1
-                FROM _serving_line AS living
+                FROM living
                 WHERE
                     living.source_id = bound.source_id AND living.line_no > bound.last_line_no
                     AND living.line_no < coalesce(bound.next_start_line, living.line_no + 1)

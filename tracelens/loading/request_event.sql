@@ -10,7 +10,8 @@
 -- in other files are left to join.sql.
 --
 -- Ids are long and each is another, so every step on all of them costs: they are grouped and joined as seldom as can be, and
--- only by what can wait on the disk (no text in an aggregate, no NOT IN): a log may name more ids than memory holds.
+-- only by what can wait on the disk (no text in an aggregate, no NOT IN): a log may name more ids than memory holds.  Each join
+-- and each group keeps dozens of blocks in memory however little it is allowed, so no statement has two of them over all ids.
 CREATE OR REPLACE TEMP VIEW written AS
 SELECT NULL::VARCHAR AS engine_id
 WHERE FALSE
@@ -18,17 +19,16 @@ UNION ALL BY NAME
 SELECT *
 FROM part;
 
-CREATE OR REPLACE TEMP TABLE shortened AS
-WITH target AS MATERIALIZED (
-    SELECT
-        logged_id,
-        bool_or(event <> 'aborted') AS is_external
-    FROM written
-    WHERE event IN ('received', 'finished', 'failed', 'aborted')
-    GROUP BY logged_id
-),
+CREATE OR REPLACE TEMP TABLE target AS
+SELECT
+    logged_id,
+    bool_or(event <> 'aborted') AS is_external
+FROM written
+WHERE event IN ('received', 'finished', 'failed', 'aborted')
+GROUP BY logged_id;
 
-parted AS (
+CREATE OR REPLACE TEMP TABLE tried AS
+WITH parted AS (
     SELECT
         logged_id,
         substr(logged_id, -9, 1) = '-' AND regexp_matches(right(logged_id, 8), '^[0-9a-f]{8}$') AS has_suffix,
@@ -65,39 +65,52 @@ candidate AS (
         1 AS attempt
     FROM written
     WHERE engine_id IS NOT NULL AND engine_id <> logged_id
-),
-
-tried AS (
-    SELECT
-        candidate.logged_id,
-        candidate.request_id,
-        min(candidate.attempt) AS attempt
-    FROM candidate
-    INNER JOIN target ON candidate.request_id = target.logged_id
-    WHERE
-        candidate.attempt = 1
-        OR NOT EXISTS (FROM target AS other WHERE other.is_external AND other.logged_id = candidate.logged_id)
-    GROUP BY candidate.logged_id, candidate.request_id
 )
 
+SELECT candidate.*
+FROM candidate
+INNER JOIN target ON candidate.request_id = target.logged_id;
+
+-- What a client was told is no internal id, unless a line says so.
+CREATE OR REPLACE TEMP TABLE internal AS
+SELECT tried.*
+FROM tried
+LEFT JOIN target ON tried.logged_id = target.logged_id AND target.is_external
+WHERE tried.attempt = 1 OR target.logged_id IS NULL;
+
+CREATE OR REPLACE TEMP TABLE shortened AS
 SELECT
     logged_id,
     request_id
-FROM tried
+FROM internal
 QUALIFY row_number() OVER (PARTITION BY logged_id ORDER BY attempt, request_id) = 1;
+
+DROP TABLE target;
+
+DROP TABLE tried;
+
+DROP TABLE internal;
 
 CREATE OR REPLACE TEMP VIEW named AS
 SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS request_id)
 FROM written
 LEFT JOIN shortened ON written.logged_id = shortened.logged_id;
 
+CREATE OR REPLACE TEMP TABLE begun AS
+SELECT
+    hash(request_id) AS id_hash,
+    event
+FROM named
+WHERE event IN ('received', 'added');
+
 -- Nearly all ids begin once: only the others, and those few that share their hash, are looked at in order.
 CREATE OR REPLACE TEMP TABLE repeated AS
-SELECT hash(request_id) AS id_hash
-FROM named
-WHERE event IN ('received', 'added')
+SELECT id_hash
+FROM begun
 GROUP BY id_hash
 HAVING count(*) FILTER (WHERE event = 'received') > 1 OR count(*) FILTER (WHERE event = 'added') > 1;
+
+DROP TABLE begun;
 
 -- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
 CREATE OR REPLACE TEMP TABLE again AS

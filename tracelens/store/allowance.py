@@ -14,7 +14,7 @@ MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
 """What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
 WRITER_MIB: Final = 200
 """What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`)."""
-KEEPER_MIB: Final = 210
+KEEPER_MIB: Final = 200
 """The same at the end, when nothing is parsed any more."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""

@@ -22,6 +22,7 @@ CREATE TABLE _request_event AS
 SELECT named.request_no, {stored}
 FROM temp.request_event AS event
 INNER JOIN _request_timing_row AS named ON event.request_id = named.request_id AND event.run_id = named.run_id
+ORDER BY event.source_id, event.line_no
 """
 _VIEW: Final = """
 CREATE VIEW request_event AS
