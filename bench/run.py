@@ -4,7 +4,8 @@
 
 Each section is measured by a function of its own and kept in bench/out/, so one can be measured again alone; the page is put
 together from what is kept, a table of all targets first, and reasons.md, written by hand, last.  ``--full`` goes to ten
-gigabytes of log and ten million requests: an hour, 30 GB of disk and 20 GiB of memory.
+gigabytes of log and ten million requests: an hour, 30 GB of disk and 20 GiB of memory.  The largest files are kept in bench/out/
+and used again: remove them when what makes them has changed.
 """
 
 from __future__ import annotations
