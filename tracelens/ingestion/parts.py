@@ -2,14 +2,15 @@
 
 The calling thread reads and cuts; worker threads parse (Polars lets go of the interpreter lock) and write the parts;
 the calling thread takes the results back in file order and carries the last stamp over the cuts.  A piece of a line that
-fills chunks is parsed alone: what is made of a line takes many times its room.
+fills chunks is parsed alone: what is made of a line takes many times its room.  The few rows that a chunk has for some tables are
+gathered into parts of many chunks: a thousand files that are read at once take more memory than their rows.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -18,35 +19,12 @@ from typing import Final
 
 import polars as pl
 
-from tracelens.errors import CaseError
-from tracelens.formats.base import Chunk, Claim, Clock, Format, Parsed, Side
-from tracelens.formats.privacy import scrubbed
+from tracelens.formats.base import Claim, Format
 from tracelens.ingestion import clock_turns
-from tracelens.ingestion.chunks import CHUNK_BYTES, Reading, framed
-from tracelens.ingestion.writers import Writer
+from tracelens.ingestion.chunks import CHUNK_BYTES, Reading
+from tracelens.ingestion.task import FEW_BYTES, Done, Task
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
-_PLAUSIBLE: Final = (datetime(1970, 1, 1), datetime(2200, 1, 1))
-_WALL_CLOCKS: Final = (Clock.LOCAL, Clock.YEARLESS, Clock.DAYLESS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """What a worker hands back: parts it has written, frames that still lack the stamp before them, and counts."""
-
-    line_count: int
-    understood: int
-    written: dict[str, Path]
-    waiting: dict[str, pl.DataFrame]
-    reasons: dict[str, tuple[int, int]]
-    first_stamp: datetime | None
-    last_stamp: datetime | None
-    first_stamp_line: int
-    ends: list[tuple[int, datetime]]
-    jumps: list[tuple[int, float]]
-    hours: list[tuple[int, float]]
-    turns: list[clock_turns.Turn]
-    clock_steps: Mapping[int, int]
 
 
 @dataclass
@@ -83,116 +61,6 @@ class ParsedSource:
         return self.reasons.total()
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    kind: Format
-    claim: Claim
-    folder: Path
-    keep_text: bool
-    prompt_key: int
-    writer: Writer | None
-
-    def run(self, data: bytes, first_line_no: int, index: int, context: str | None) -> _Done:
-        """Parse one chunk and write its parts (in a worker thread)."""
-        read, raw = framed(data, first_line_no, binary=self.kind.binary)
-        lines = self.writer.own(read) if self.writer else read
-        # A lone carriage return is half a line end: what stands before it is whole.
-        is_open = not data.endswith((b"\n", b"\r"))
-        parsed = self.kind.parse(
-            Chunk(lines, self.claim, context, self.keep_text, is_open, raw, self.prompt_key)
-        )
-        stamps = _sane(parsed.stamps)
-        tables = {name: _sane(frame) for name, frame in parsed.tables.items() if frame.height}
-        if parsed.issues.height:
-            tables["ingest_issue"] = parsed.issues
-        tables = scrubbed(tables, keep_text=self.keep_text, prompt_key=self.prompt_key)
-        waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
-        written = {name: self.write(name, index, frame) for name, frame in tables.items()}
-        return _Done(
-            read.height,
-            parsed.understood + read.height - lines.height,
-            written,
-            waiting,
-            _reasons(parsed),
-            *_ends(stamps),
-            _extremes(stamps) if self.may_turn or self.is_server_in_utc else [],
-            clock_turns.jumps(stamps, self.half_period_s),
-            clock_turns.hours(clock_turns.jumps(stamps, self.hour_jump_s)),
-            clock_turns.turns(stamps) if self.may_turn else [],
-            parsed.clock_steps,
-        )
-
-    @property
-    def half_period_s(self) -> float | None:
-        """A step of the stamps beyond this begins a new year or day; None where they hold both."""
-        if self.kind.side is Side.GPU and self.claim.clock is Clock.DAYLESS:
-            return clock_turns.GPU_DAY_STEP_S
-        return clock_turns.HALF_PERIOD_S.get(self.claim.clock)
-
-    @property
-    def hour_jump_s(self) -> float | None:
-        """Steps to look at for changes of summer time: none but in the wall clock of a GPU tool, which keeps its period."""
-        return (
-            clock_turns.HOUR_S / 2
-            if self.kind.side is Side.GPU and self.claim.clock in _WALL_CLOCKS
-            else None
-        )
-
-    @property
-    def may_turn(self) -> bool:
-        """Whether to look for a clock that was set: in the wall clock of a server."""
-        return self.kind.side is Side.SERVER and self.claim.clock in _WALL_CLOCKS
-
-    @property
-    def is_server_in_utc(self) -> bool:
-        """Whether the stamps are instants of a server."""
-        return self.kind.side is Side.SERVER and self.claim.clock is Clock.UTC
-
-    def write(self, table: str, index: int, frame: pl.DataFrame) -> Path:
-        """Write one part."""
-        path = self.folder / f"{table}-{index:06d}.parquet"
-        try:
-            frame.write_parquet(path, compression="lz4", statistics=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise CaseError(
-                f"temporary files cannot be written into {self.folder.parent.parent} ({str(error).partition(chr(10))[0]})",
-                hint="free space there, or set TMPDIR to a folder on another disk",
-            ) from error
-        return path
-
-
-def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:
-    grouped = parsed.issues.group_by("reason").agg(
-        pl.len().alias("count"), pl.col("line_no").min().alias("first")
-    )
-    return {reason: (count, first) for reason, count, first in grouped.iter_rows()}
-
-
-def _sane(frame: pl.DataFrame) -> pl.DataFrame:
-    """Stamps that no log can have are not known: a year 0 is a slip of the writer, and Python cannot even hold it."""
-    stamps = [name for name, kind in frame.schema.items() if kind == pl.Datetime("us")]
-    plausible = [
-        pl.when(pl.col(name).is_between(*_PLAUSIBLE)).then(pl.col(name)).alias(name) for name in stamps
-    ]
-    return frame.with_columns(plausible) if plausible else frame
-
-
-def _ends(stamps: pl.DataFrame) -> tuple[datetime | None, datetime | None, int]:
-    seen = stamps.drop_nulls("stamp")
-    return (seen["stamp"][0], seen["stamp"][-1], int(seen["line_no"][0])) if seen.height else (None, None, 0)
-
-
-def _extremes(stamps: pl.DataFrame) -> list[tuple[int, datetime]]:
-    """Lines and stamps among which a chunk's first and last instant are, wherever a year or an hour begins in it."""
-    seen = stamps.drop_nulls("stamp")
-    if not seen.height:
-        return []
-    low, high = seen["stamp"].arg_min(), seen["stamp"].arg_max()
-    assert low is not None
-    assert high is not None
-    return [(int(line), stamp) for line, stamp in seen[[0, low, high, seen.height - 1]].unique().iter_rows()]
-
-
 def parse_source(  # noqa: PLR0913 - four of them have a default or a name
     task: tuple[Format, Claim],
     reading: Reading,
@@ -205,9 +73,9 @@ def parse_source(  # noqa: PLR0913 - four of them have a default or a name
 ) -> ParsedSource:
     """Read and parse one input into Parquet parts under `folder`; `on_read` hears how many bytes have passed."""
     kind, claim = task
-    work = _Task(kind, claim, folder, keep_text, prompt_key, reading.writer)
+    work = Task(kind, claim, folder, keep_text, prompt_key, reading.writer)
     stitched = _Stitcher(work, ParsedSource(written_by=claim.stamps, day=claim.day))
-    pending: deque[tuple[Future[_Done], int]] = deque()
+    pending: deque[tuple[Future[Done], int]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
         try:
             for index, (data, first_line_no, context) in enumerate(_cut(kind, claim, reading, chunk_bytes)):
@@ -223,6 +91,7 @@ def parse_source(  # noqa: PLR0913 - four of them have a default or a name
             for future, _ in pending:
                 future.cancel()
             raise
+    stitched.write_gathered()
     return stitched.whole
 
 
@@ -246,18 +115,22 @@ def _cut(
 class _Stitcher:
     """Takes chunks back in file order and adds them up."""
 
-    work: _Task
+    work: Task
     whole: ParsedSource
+    gathered: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     index: int = 0
 
-    def take(self, done: _Done) -> None:
+    def take(self, done: Done) -> None:
         whole = self.whole
         for table, path in done.written.items():
+            self._write(table)
             whole.parts.setdefault(table, []).append(path)
+        for table, frame in done.few.items():
+            self._gather(table, frame)
         for table, frame in done.waiting.items():
             column = self.work.kind.carried[table]
-            filled = frame.with_columns(pl.col(column).fill_null(pl.lit(whole.last_stamp, pl.Datetime("us"))))
-            whole.parts.setdefault(table, []).append(self.work.write(table, self.index, filled))
+            last = pl.lit(whole.last_stamp, pl.Datetime("us"))
+            self._gather(table, frame.with_columns(pl.col(column).fill_null(last)))
         whole.line_count += done.line_count
         whole.understood += done.understood
         for reason, (count, first) in done.reasons.items():
@@ -268,7 +141,24 @@ class _Stitcher:
         self._step(done)
         self.index += 1
 
-    def _step(self, done: _Done) -> None:
+    def write_gathered(self) -> None:
+        for table in list(self.gathered):
+            self._write(table)
+
+    def _gather(self, table: str, frame: pl.DataFrame) -> None:
+        frames = self.gathered.setdefault(table, [])
+        frames.append(frame)
+        if sum(one.estimated_size() for one in frames) >= FEW_BYTES:
+            self._write(table)
+
+    def _write(self, table: str) -> None:
+        """Write what was gathered for a table, before what comes behind it in the file."""
+        frames = self.gathered.pop(table, None)
+        if frames:
+            path = self.work.write(f"{table}-to-{self.index:06d}", pl.concat(frames, how="diagonal_relaxed"))
+            self.whole.parts.setdefault(table, []).append(path)
+
+    def _step(self, done: Done) -> None:
         if done.first_stamp is None:
             return
         whole = self.whole

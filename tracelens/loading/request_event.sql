@@ -112,17 +112,25 @@ HAVING count(*) FILTER (WHERE event = 'received') > 1 OR count(*) FILTER (WHERE 
 
 DROP TABLE begun;
 
+CREATE OR REPLACE TEMP TABLE repeated_name AS
+SELECT
+    logged_id,
+    request_id
+FROM shortened
+WHERE hash(request_id) IN (SELECT repeated.id_hash FROM repeated);
+
 -- A request is taken in once; where no line says so, it is sent to the engine once (or once per answer).
 CREATE OR REPLACE TEMP TABLE again AS
 WITH repeating AS MATERIALIZED (
     SELECT
-        request_id,
-        line_no,
-        event,
-        bool_or(event = 'received') OVER (PARTITION BY request_id) AS is_received
-    FROM named
-    WHERE event NOT IN ('first_token', 'scheduled', 'preempted')
-        AND hash(request_id) IN (SELECT repeated.id_hash FROM repeated)
+        coalesce(repeated_name.request_id, written.logged_id) AS request_id,
+        written.line_no,
+        written.event,
+        bool_or(written.event = 'received') OVER (PARTITION BY coalesce(repeated_name.request_id, written.logged_id)) AS is_received
+    FROM written
+    LEFT JOIN repeated_name ON written.logged_id = repeated_name.logged_id
+    WHERE written.event NOT IN ('first_token', 'scheduled', 'preempted')
+        AND hash(coalesce(repeated_name.request_id, written.logged_id)) IN (SELECT repeated.id_hash FROM repeated)
 ),
 
 server_start AS (

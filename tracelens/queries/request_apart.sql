@@ -12,7 +12,7 @@ WITH factors AS MATERIALIZED (
     WHERE ($run = '' OR run_id = $run)
 ),
 
-trait AS MATERIALIZED (
+trait AS NOT MATERIALIZED (
     SELECT *
     FROM _tail_trait
     WHERE ($run = '' OR run_id = $run)

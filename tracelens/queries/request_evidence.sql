@@ -4,7 +4,18 @@ Every line of every source that one request's numbers were taken from.
 request = ""
 run = ""
 */
-WITH line AS (
+WITH served AS (
+    -- Two searches, not one with OR: the second reads no ids.
+    SELECT *
+    FROM server_request
+    WHERE request_id = $request
+    UNION ALL
+    SELECT *
+    FROM server_request
+    WHERE request_id IS NULL AND $request = 'request at ' || source_id || ':' || line_no
+),
+
+line AS (
     SELECT
         run_id,
         source_id,
@@ -32,9 +43,7 @@ WITH line AS (
             format('end to end {:.3f} s', e2e_s),
             finish_reason
         ) AS says
-    FROM server_request
-    WHERE request_id = $request
-        OR (request_id IS NULL AND $request = 'request at ' || source_id || ':' || line_no)
+    FROM served
     UNION ALL
     SELECT
         client.run_id,
