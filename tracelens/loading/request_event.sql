@@ -97,11 +97,19 @@ FROM written
 LEFT JOIN shortened ON written.logged_id = shortened.logged_id;
 
 CREATE OR REPLACE TEMP TABLE begun AS
+WITH hashed AS (
+    SELECT
+        logged_id,
+        hash(request_id) AS id_hash
+    FROM shortened
+)
+
 SELECT
-    hash(request_id) AS id_hash,
-    event
-FROM named
-WHERE event IN ('received', 'added');
+    coalesce(hashed.id_hash, hash(written.logged_id)) AS id_hash,
+    written.event
+FROM written
+LEFT JOIN hashed ON written.logged_id = hashed.logged_id
+WHERE written.event IN ('received', 'added');
 
 -- Nearly all ids begin once: only the others, and those few that share their hash, are looked at in order.
 CREATE OR REPLACE TEMP TABLE repeated AS

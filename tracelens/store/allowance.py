@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -12,10 +13,12 @@ import duckdb
 _MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
 """What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
-WRITER_MIB: Final = 200
+_WRITER_MIB: Final = 200
 """What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`)."""
-KEEPER_MIB: Final = 200
-"""The same at the end, when nothing is parsed any more."""
+_LEAST_MIB: Final = 110
+"""As little as that each statement on ten million ids can still be done, on the disk."""
+_GROWTH_MIB: Final = 90
+"""What a process grows by beside DuckDB, and DuckDB beside what it counts, while a gigabyte of log is parsed and loaded."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
 _NO_EXTENSIONS: Final = {
@@ -34,7 +37,7 @@ READ_ONLY_SETTINGS: Final = {
 """Settings of a connection that may not reach out, nor write beside the case, nor take the machine's memory."""
 WRITER_SETTINGS: Final = {
     **_NO_EXTENSIONS,
-    "memory_limit": f"{WRITER_MIB}MiB",
+    "memory_limit": f"{_WRITER_MIB}MiB",
     "enable_optimistic_write": "false",
     "default_block_size": "65536",
 }
@@ -43,6 +46,32 @@ blocks of a quarter of its usual size: a case has many small tables."""
 _MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
 """Units in which DuckDB shows its memory."""
 _Made = TypeVar("_Made")
+
+
+class Allowance:
+    """How much DuckDB may take while a case is written, so that the process's peak does not grow with the log.
+
+    DuckDB does not count what it knows of each file, and of each column in each hundred thousand rows: 100 MiB for ten gigabytes of log.
+    Where the system does not tell how large a process is, the allowance stays as it is.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._first_mib = self._beside_mib()
+
+    def renew(self) -> None:
+        """Allow less by what the process has grown beyond what is usual."""
+        grown_mib = self._beside_mib() - self._first_mib - _GROWTH_MIB
+        allow(self._connection, max(_LEAST_MIB, _WRITER_MIB - max(0, grown_mib)))
+
+    def _beside_mib(self) -> int:
+        """What the process holds beside the memory that DuckDB counts."""
+        try:
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        except OSError:
+            return 0
+        counted = self._connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+        return (pages * os.sysconf("SC_PAGE_SIZE") - int(counted[0][0])) >> 20
 
 
 def allow(connection: duckdb.DuckDBPyConnection, memory_mib: int) -> None:
