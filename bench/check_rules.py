@@ -46,7 +46,7 @@ def big_case(path: Path, requests: int) -> int:
             {"n": copies},
         )
     begin = time.process_time()
-    keep_views(connection, lambda: None)
+    keep_views(connection)
     print(f"{time.process_time() - begin:8.3f} s  CPU to keep views as rows, at the end of an ingest")
     connection.execute("CHECKPOINT")
     found = connection.execute("SELECT count(*) FROM request").fetchall()[0][0]

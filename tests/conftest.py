@@ -31,7 +31,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @contextlib.contextmanager
 def _without_kept_views() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tracelens.store.writer.keep_views", lambda connection, _: close_events(connection))
+        patch.setattr("tracelens.store.writer.keep_views", close_events)
         yield
 
 

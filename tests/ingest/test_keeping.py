@@ -100,7 +100,7 @@ def test_where_memory_does_not_hold_the_rows_a_view_computes(
     with duckdb.connect(str(copy)) as connection, duckdb.connect(str(case), read_only=True) as finished:
         open_tables(connection)
         monkeypatch.setattr(keeping, "_compute", compute)
-        keep_views(connection, lambda: None)
+        keep_views(connection)
         assert len(kept_tables(connection)) == len(KEPT) - 2
         assert comments(connection) == comments(finished)
         for view in ("gpu_load", "request", "time_window", "_run_measure", "request_event"):

@@ -96,27 +96,30 @@ SELECT written.* REPLACE (coalesce(shortened.request_id, written.logged_id) AS r
 FROM written
 LEFT JOIN shortened ON written.logged_id = shortened.logged_id;
 
+-- Nearly all ids begin once: only the others, and those few that share their hash, are looked at in order.  An internal id counts
+-- as one beginning of its external one.
 CREATE OR REPLACE TEMP TABLE begun AS
-WITH hashed AS (
-    SELECT
-        logged_id,
-        hash(request_id) AS id_hash
-    FROM shortened
-)
-
 SELECT
-    coalesce(hashed.id_hash, hash(written.logged_id)) AS id_hash,
-    written.event
+    hash(logged_id) AS id_hash,
+    event = 'received' AS is_received
 FROM written
-LEFT JOIN hashed ON written.logged_id = hashed.logged_id
-WHERE written.event IN ('received', 'added');
+WHERE event IN ('received', 'added')
+UNION ALL
+SELECT
+    hash(request_id) AS id_hash,
+    FALSE AS is_received
+FROM shortened;
 
--- Nearly all ids begin once: only the others, and those few that share their hash, are looked at in order.
 CREATE OR REPLACE TEMP TABLE repeated AS
 SELECT id_hash
 FROM begun
 GROUP BY id_hash
-HAVING count(*) FILTER (WHERE event = 'received') > 1 OR count(*) FILTER (WHERE event = 'added') > 1;
+HAVING count(*) FILTER (WHERE is_received) > 1 OR count(*) FILTER (WHERE NOT is_received) > 1;
+
+INSERT INTO repeated
+SELECT hash(request_id)
+FROM shortened
+WHERE hash(logged_id) IN (SELECT repeated.id_hash FROM repeated);
 
 DROP TABLE begun;
 

@@ -17,7 +17,7 @@ _WRITER_MIB: Final = 200
 """What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`)."""
 _LEAST_MIB: Final = 110
 """As little as that each statement on ten million ids can still be done, on the disk."""
-_GROWTH_MIB: Final = 90
+_GROWTH_MIB: Final = 130
 """What a process grows by beside DuckDB, and DuckDB beside what it counts, while a gigabyte of log is parsed and loaded."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
@@ -48,30 +48,28 @@ _MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2*
 _Made = TypeVar("_Made")
 
 
-class Allowance:
-    """How much DuckDB may take while a case is written, so that the process's peak does not grow with the log.
+def _resident_mib() -> int:
+    """How large this process is; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
-    DuckDB does not count what it knows of each file, and of each column in each hundred thousand rows: 100 MiB for ten gigabytes of log.
-    Where the system does not tell how large a process is, the allowance stays as it is.
+
+_FIRST_MIB: Final = _resident_mib()
+"""How large it was before anything was read: a notebook may hold much else."""
+
+
+def allow_what_is_left(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB take less by what the process has grown beside it beyond what is usual, so that its peak does not grow with the log.
+
+    DuckDB does not count what it knows of each column in each hundred thousand rows, nor what its allocator keeps: 100 MiB for ten
+    gigabytes of log.  Where the system does not tell how large a process is, the allowance stays as it is.
     """
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        self._first_mib = self._beside_mib()
-
-    def renew(self) -> None:
-        """Allow less by what the process has grown beyond what is usual."""
-        grown_mib = self._beside_mib() - self._first_mib - _GROWTH_MIB
-        allow(self._connection, max(_LEAST_MIB, _WRITER_MIB - max(0, grown_mib)))
-
-    def _beside_mib(self) -> int:
-        """What the process holds beside the memory that DuckDB counts."""
-        try:
-            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        except OSError:
-            return 0
-        counted = self._connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-        return (pages * os.sysconf("SC_PAGE_SIZE") - int(counted[0][0])) >> 20
+    counted = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+    grown_mib = _resident_mib() - (int(counted[0][0]) >> 20) - _FIRST_MIB - _GROWTH_MIB
+    allow(connection, max(_LEAST_MIB, _WRITER_MIB - max(0, grown_mib)))
 
 
 def allow(connection: duckdb.DuckDBPyConnection, memory_mib: int) -> None:

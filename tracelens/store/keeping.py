@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cache, partial
 from typing import Final
 
 import duckdb
 
-from tracelens.store.allowance import with_room
+from tracelens.store.allowance import allow_what_is_left, with_room
 from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import (
     apply_schema,
@@ -92,14 +92,14 @@ def clocks_computed(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute(f"DROP VIEW temp.{_CLOCKS}")
 
 
-def keep_views(connection: duckdb.DuckDBPyConnection, before_each: Callable[[], None]) -> None:
+def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Compute what the kept views read, each over those before it; then store the events of requests in little room."""
     # Each table is made in one go: its rows are compressed and written as they come, and not held until its commit.
     connection.execute("SET enable_optimistic_write = true")
     kept = set(KEPT)
     filled = cache(partial(has_rows, connection))
     for view in filter(kept.__contains__, _selects()):
-        before_each()
+        allow_what_is_left(connection)
         try:
             if view not in _ROWS_OF or filled(_ROWS_OF[view]):
                 _keep(connection, view)
@@ -107,7 +107,7 @@ def keep_views(connection: duckdb.DuckDBPyConnection, before_each: Callable[[], 
             connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
             kept.remove(view)
             _make_views(connection, kept)
-    before_each()
+    allow_what_is_left(connection)
     # What the rows before have freed is there for the events.
     connection.execute("CHECKPOINT")
     close_events(connection)
