@@ -91,6 +91,24 @@ def test_by_a_client_that_sends_it_again_after_its_end(case: Path, tmp_path: Pat
     }
 
 
+def test_with_the_same_internal_id_and_no_line_that_it_was_received(
+    case: Path, tmp_path: Path, rows_of: Rows
+) -> None:
+    lines = [
+        line
+        for minute in (1, 4)
+        for line in (
+            info("Added request x-0000000a.", minute),
+            info("Request x aborted.", minute, 2),
+        )
+    ]
+    read(case, tmp_path, {"server.log": lines})
+    assert told(case, rows_of) == {
+        "x": [("added", 1), ("aborted", 1)],
+        "x#2": [("added", 4), ("aborted", 4)],
+    }
+
+
 def test_not_by_a_client_that_sends_it_again_before_its_end(
     case: Path, tmp_path: Path, rows_of: Rows
 ) -> None:
