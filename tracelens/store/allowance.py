@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -13,12 +12,9 @@ import duckdb
 _MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
 """What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
-_WRITER_MIB: Final = 200
-"""What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`)."""
-_LEAST_MIB: Final = 110
-"""As little as that each statement on ten million ids can still be done, on the disk."""
-_GROWTH_MIB: Final = 130
-"""What a process grows by beside DuckDB, and DuckDB beside what it counts, while a gigabyte of log is parsed and loaded."""
+_WRITER_MIB: Final = 170
+"""What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`).  As little as that
+ten million ids can still be joined."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
 _NO_EXTENSIONS: Final = {
@@ -46,30 +42,6 @@ blocks of a quarter of its usual size: a case has many small tables."""
 _MIB: Final = {"bytes": 2**-20, "KiB": 2**-10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
 """Units in which DuckDB shows its memory."""
 _Made = TypeVar("_Made")
-
-
-def _resident_mib() -> int:
-    """How large this process is; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
-
-
-_FIRST_MIB: Final = _resident_mib()
-"""How large it was before anything was read: a notebook may hold much else."""
-
-
-def allow_what_is_left(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let DuckDB take less by what the process has grown beside it beyond what is usual, so that its peak does not grow with the log.
-
-    DuckDB does not count what it knows of each column in each hundred thousand rows, nor what its allocator keeps: 100 MiB for ten
-    gigabytes of log.  Where the system does not tell how large a process is, the allowance stays as it is.
-    """
-    counted = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-    grown_mib = _resident_mib() - (int(counted[0][0]) >> 20) - _FIRST_MIB - _GROWTH_MIB
-    allow(connection, max(_LEAST_MIB, _WRITER_MIB - max(0, grown_mib)))
 
 
 def allow(connection: duckdb.DuckDBPyConnection, memory_mib: int) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import duckdb
 
-from tracelens.store.allowance import allow_what_is_left, with_room
+from tracelens.store.allowance import with_room
 from tracelens.store.events import close_events, open_events
 from tracelens.store.schema import (
     apply_schema,
@@ -99,7 +99,6 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
     kept = set(KEPT)
     filled = cache(partial(has_rows, connection))
     for view in filter(kept.__contains__, _selects()):
-        allow_what_is_left(connection)
         try:
             if view not in _ROWS_OF or filled(_ROWS_OF[view]):
                 _keep(connection, view)
@@ -107,7 +106,6 @@ def keep_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"DROP TABLE IF EXISTS {_rows_of(view)}")
             kept.remove(view)
             _make_views(connection, kept)
-    allow_what_is_left(connection)
     # What the rows before have freed is there for the events.
     connection.execute("CHECKPOINT")
     close_events(connection)

@@ -20,7 +20,7 @@ import duckdb
 
 from tracelens import resources
 from tracelens.errors import CaseError
-from tracelens.store.allowance import SILENT, WRITER_SETTINGS, allow_what_is_left
+from tracelens.store.allowance import SILENT, WRITER_SETTINGS
 from tracelens.store.blank import place_blank
 from tracelens.store.holding import CaseLock
 from tracelens.store.keeping import clocks_computed, keep_views, open_tables
@@ -183,7 +183,6 @@ class CaseWriter:
 
     def load(self, table: str, parts: Sequence[Path], source: tuple[str, int], placement: Placement) -> int:
         """Load one source's Parquet parts into a table, stamps placed on UTC; returns the number of rows."""
-        allow_what_is_left(self._connection)
         return load_parts(self._connection, table, parts, source, placement)
 
     def span(self, source_id: int, ends: Sequence[tuple[int, datetime]], placement: Placement) -> None:
@@ -280,6 +279,5 @@ class CaseWriter:
 
     def join(self, run_id: str) -> None:
         """Join what the sources of a run say of the same requests (``loading/join.sql``)."""
-        allow_what_is_left(self._connection)
         with clocks_computed(self._connection):
             run_script(self._connection, "join", {"run": run_id})
