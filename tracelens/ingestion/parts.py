@@ -22,7 +22,7 @@ import polars as pl
 from tracelens.formats.base import Claim, Format
 from tracelens.ingestion import clock_turns
 from tracelens.ingestion.chunks import CHUNK_BYTES, Reading
-from tracelens.ingestion.task import FEW_BYTES, Done, Task
+from tracelens.ingestion.task import FEW_BYTES, Done, Task, packed
 
 WORKERS: Final = max(1, os.cpu_count() or 1)
 
@@ -117,7 +117,7 @@ class _Stitcher:
 
     work: Task
     whole: ParsedSource
-    gathered: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    gathered: dict[str, list[bytes]] = field(default_factory=dict)
     index: int = 0
 
     def take(self, done: Done) -> None:
@@ -125,12 +125,12 @@ class _Stitcher:
         for table, path in done.written.items():
             self._write(table)
             whole.parts.setdefault(table, []).append(path)
-        for table, frame in done.few.items():
-            self._gather(table, frame)
+        for table, few in done.few.items():
+            self._gather(table, few)
         for table, frame in done.waiting.items():
             column = self.work.kind.carried[table]
             last = pl.lit(whole.last_stamp, pl.Datetime("us"))
-            self._gather(table, frame.with_columns(pl.col(column).fill_null(last)))
+            self._gather(table, packed(frame.with_columns(pl.col(column).fill_null(last))))
         whole.line_count += done.line_count
         whole.understood += done.understood
         for reason, (count, first) in done.reasons.items():
@@ -145,16 +145,17 @@ class _Stitcher:
         for table in list(self.gathered):
             self._write(table)
 
-    def _gather(self, table: str, frame: pl.DataFrame) -> None:
-        frames = self.gathered.setdefault(table, [])
-        frames.append(frame)
-        if sum(one.estimated_size() for one in frames) >= FEW_BYTES:
+    def _gather(self, table: str, few: bytes) -> None:
+        gathered = self.gathered.setdefault(table, [])
+        gathered.append(few)
+        if sum(map(len, gathered)) >= FEW_BYTES:
             self._write(table)
 
     def _write(self, table: str) -> None:
         """Write what was gathered for a table, before what comes behind it in the file."""
-        frames = self.gathered.pop(table, None)
-        if frames:
+        gathered = self.gathered.pop(table, None)
+        if gathered:
+            frames = [pl.read_parquet(few) for few in gathered]
             path = self.work.write(f"{table}-to-{self.index:06d}", pl.concat(frames, how="diagonal_relaxed"))
             self.whole.parts.setdefault(table, []).append(path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,12 +26,12 @@ _WALL_CLOCKS: Final = (Clock.LOCAL, Clock.YEARLESS, Clock.DAYLESS)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a worker hands back: parts it has written, frames of few rows, those that lack the stamp before them, and counts."""
+    """What a worker hands back: parts it has written, packed frames of few rows, those that lack the stamp before them, and counts."""
 
     line_count: int
     understood: int
     written: dict[str, Path]
-    few: dict[str, pl.DataFrame]
+    few: dict[str, bytes]
     waiting: dict[str, pl.DataFrame]
     reasons: dict[str, tuple[int, int]]
     first_stamp: datetime | None
@@ -69,7 +70,7 @@ class Task:
             tables["ingest_issue"] = parsed.issues
         tables = scrubbed(tables, keep_text=self.keep_text, prompt_key=self.prompt_key)
         waiting = {name: tables.pop(name) for name in list(tables) if name in self.kind.carried}
-        few = {name: frame for name, frame in tables.items() if frame.estimated_size() < FEW_BYTES}
+        few = {name: packed(frame) for name, frame in tables.items() if frame.estimated_size() < FEW_BYTES}
         written = {
             name: self.write(f"{name}-{index:06d}", frame)
             for name, frame in tables.items()
@@ -127,6 +128,13 @@ class Task:
                 hint="free space there, or set TMPDIR to a folder on another disk",
             ) from error
         return path
+
+
+def packed(frame: pl.DataFrame) -> bytes:
+    """A frame as Parquet, free of the chunk: its texts are views into the buffers of all texts that they were taken from."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="lz4", statistics=False)
+    return buffer.getvalue()
 
 
 def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:
