@@ -13,8 +13,7 @@ _MEMORY_BYTES: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 MOST_MEMORY_MIB: Final = min(_MEMORY_BYTES * 6 // 10, 16 << 30) >> 20
 """What DuckDB may take at most, whatever it is asked: three fifths of the machine's memory, or 16 GiB."""
 _WRITER_MIB: Final = 170
-"""What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`).  As little as that
-ten million ids can still be joined."""
+"""What parsing has left of the budget: what does not fit waits on the disk, or is done with more (`with_room`)."""
 SILENT: Final = "SET enable_progress_bar = false"
 """Where no script is run (a notebook, ``python -c``) DuckDB draws a bar on stdout while a query takes its time."""
 _NO_EXTENSIONS: Final = {
