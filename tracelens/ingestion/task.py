@@ -121,7 +121,7 @@ class Task:
         """Write one part."""
         path = self.folder / f"{name}.parquet"
         try:
-            frame.write_parquet(path, compression="lz4", statistics=False)
+            _write_parquet(frame, path)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise CaseError(
                 f"temporary files cannot be written into {self.folder.parent.parent} ({str(error).partition(chr(10))[0]})",
@@ -133,8 +133,13 @@ class Task:
 def packed(frame: pl.DataFrame) -> bytes:
     """A frame as Parquet, free of the chunk: its texts are views into the buffers of all texts that they were taken from."""
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="lz4", statistics=False)
+    _write_parquet(frame, buffer)
     return buffer.getvalue()
+
+
+def _write_parquet(frame: pl.DataFrame, to: Path | io.BytesIO) -> None:
+    """In the quickest way: a part is read once, and soon."""
+    frame.write_parquet(to, compression="lz4", statistics=False)
 
 
 def _reasons(parsed: Parsed) -> dict[str, tuple[int, int]]:

@@ -51,7 +51,7 @@ def allow(connection: duckdb.DuckDBPyConnection, memory_mib: int) -> None:
 def in_room(
     connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, params: Mapping[str, Any] | None
 ) -> duckdb.DuckDBPyConnection:
-    """Execute a statement that gives no rows; where the memory that is allowed does not do, again with more."""
+    """Execute a statement that gives no rows (but how many it made); where the memory that is allowed does not do, again with more."""
     return with_room(connection, lambda: connection.execute(statement, params))
 
 
